@@ -13,7 +13,7 @@ import (
 // An ahead looks up frames on other processors before the Filter reaches them. Its workers begin at
 // the end of a block, or of the held lines, and work backwards until they meet the Filter. The
 // Filter finds their answers in the Cache. Workers ask only questions that need not wait for a
-// file. A question of the Filter waits for at most one of theirs about the same module.
+// file. A question of the Filter waits for at most one worker's question about the same module.
 type ahead struct {
 	opt     *Options
 	cached  *Cache

@@ -71,7 +71,7 @@ func bareLines(f *Filter, b []byte, limit int) (n int) {
 }
 
 // bareFrame returns the frame of the line at the start of b, and the line's length. The length is 0
-// if the line is not bare, or has an unusual form.
+// if the line is not bare, or has a form that only the general code reads.
 func bareFrame(b []byte) (e frameFields, size int) {
 	const head, least, most = "{{{bt:", len("{{{bt:0:0x0}}}\n"), len("{{{bt:9999:0x0123456789abcdef:ra}}}\n")
 	if len(b) < least || string(b[:len(head)]) != head {

@@ -120,8 +120,8 @@ type blockMarks struct {
 	lines    int          // line ends from base to open
 }
 
-// after returns the offset of the first mark at from or later, and the number of line ends before
-// it.
+// after returns the offset of the first mark at from or later, and the number of line ends between
+// from and the mark.
 func (m *blockMarks) after(from int) (mark, lines int) {
 	f := m.of
 	if f.openDicts > 0 || f.tracer.wants() {

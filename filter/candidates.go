@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/internal/judge"
 )
 
-// Bounds of the search for candidates, which is made once for a log.
+// Bounds of the search for files in Dialects.Candidates, which are listed once for a log.
 const (
 	maxCandidateFiles = 512 // files that are listed, and opened until there are maxCandidates
 	maxCandidateDepth = 3   // folders below a folder of Candidates, as in DIR/.build-id/ab

@@ -8,7 +8,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// presentation lays out an element that is not contextual, unless backtraceLine does.
+// presentation lays out a presentation element within a line. backtraceLine lays out a bt element
+// that is alone in its line.
 func (f *lineFilter) presentation(p *piece) {
 	switch p.Tag {
 	case markup.TagBT, markup.TagPC, markup.TagData, markup.TagSymbol:

@@ -26,7 +26,7 @@ type Outcome struct {
 	Unresolved int  // addresses without a name
 	Pending    int  // unresolved addresses whose debug file is still being searched
 	Changed    bool // the Context has changed and should be saved
-	Contextual bool // there is no output because the record has only modules and maps
+	Contextual bool // the record has only contextual elements, and no output
 	InDict     bool // a hexdict is open: any next record of the log may be part of it
 }
 

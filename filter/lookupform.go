@@ -44,8 +44,8 @@ func lookupOfFrame(e *frameFields) lookup {
 
 // chooseAddress returns the address to look up, and the form for its lookup. here is the interval
 // of addr, the logged address; back is the interval of the byte before. If form allows both
-// addresses and they are neighbours in one module, the form still allows both. Otherwise the logged
-// address is used if it is in a module, since no call ends at a module's start.
+// addresses and they are neighbours in one module, the symbolizer's answers decide later. Otherwise
+// the logged address is used if it is in a module, since no call ends at a module's start.
 func chooseAddress(here, back interval, addr uint64, form lookup) (answer, lookup) {
 	one := here.mod != nil && here.mod == back.mod && here.at(addr) == back.at(addr-1)+1
 	switch {

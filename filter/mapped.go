@@ -40,7 +40,8 @@ var errReplacedSince = errors.New("replaced after the process loaded it, and wit
 
 var errElsewhere = errors.New("the file has no build ID, and the process loaded it in another root folder or mount namespace")
 
-// mappedAt returns the mapping of the processes at an address, or nil.
+// mappedAt returns the mapping at an address in the processes that write the log, or nil if none is
+// certain.
 func mappedAt(t *tracer, addr uint64) *judge.ProcessMap {
 	m, ok := t.opt.Mapped(addr)
 	if !ok {

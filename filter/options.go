@@ -44,7 +44,7 @@ const (
 	ColorForPrinter
 )
 
-// Output is a form of output.
+// Output selects the form of the output.
 type Output uint8
 
 const (

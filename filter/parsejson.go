@@ -84,7 +84,7 @@ type JSONMap struct {
 // bits of numbers beyond 2^53.
 type JSONHex uint64
 
-// MarshalText returns h in hex.
+// MarshalText returns h as in 0x1f.
 func (h JSONHex) MarshalText() ([]byte, error) {
 	return strconv.AppendUint([]byte("0x"), uint64(h), 16), nil
 }

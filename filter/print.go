@@ -68,7 +68,7 @@ type LineFrame struct {
 	Frame int
 }
 
-// NoFrame is the Frame of a backtrace line that the log already names.
+// NoFrame is the Frame of a backtrace line in which the log already names the function.
 const NoFrame = -1
 
 // A LineElement is an element of a Line, in the Printer's form.
@@ -208,7 +208,7 @@ func (n *elementRecords) addModule(m *moduleLine) {
 	}
 }
 
-// addFrame records that the i-th frame of its element is at the offset at.
+// addFrame records that the i-th frame of the current element begins at the offset at.
 func (n *elementRecords) addFrame(at, i int) {
 	if n != nil {
 		n.frames = append(n.frames, LineFrame{at, i})

@@ -15,7 +15,7 @@ type process struct {
 	Context
 }
 
-// processes are the processes of one stream.
+// processes holds the contexts of a stream's processes, within its limits.
 type processes struct {
 	process *process            // process of the current line
 	all     map[string]*process // by key; nil while the stream has only one

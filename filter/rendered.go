@@ -16,7 +16,7 @@ import (
 // rendered is an answer with its text. Its memory does not change, and the Filters of a Cache share
 // it.
 type rendered struct {
-	text string // like the text of a draft
+	text string // in the form of draft.text
 	renderedParts
 }
 

@@ -127,8 +127,8 @@ type heldRun struct {
 	stack    *judge.KnownStack
 }
 
-// heldRuns returns the stacks that may become repeats, of the held lines, which were just judged.
-// frames are all frames of these lines.
+// heldRuns returns the stacks among the held lines that may become repeats. The lines were just
+// judged; frames are all frames of these lines.
 func (c *repeats) heldRuns(t *tracer, frames []*judge.Frame) (all []heldRun) {
 	if c == nil || t.trace == nil {
 		return nil

@@ -110,7 +110,7 @@ func (r *resolver) codeAnswer(addr uint64, form lookup) *answer {
 	return &r.last
 }
 
-// stillBest reports whether text is still the best answer: a better one cannot exist yet.
+// stillBest reports whether no better answer than text can exist yet.
 func (r *resolver) stillBest(text *rendered) bool {
 	return text.until == 0 || r.unixNow() < text.until
 }

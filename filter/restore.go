@@ -30,10 +30,10 @@ type savedFilter struct {
 	// other processes as savedProcess, most recently used first
 	Idle checkpoint.List[json.RawMessage] `json:"idle,omitempty"`
 	Held *savedLine                       `json:"held,omitempty"`
-	// held lines; Line does not count them
+	// text of the held lines, which Line does not count
 	Trace  checkpoint.Text `json:"trace,omitempty"`
 	Traces *savedTraces    `json:"traces,omitempty"`
-	// for AppendProcesses; replaces Traces
+	// set by AppendProcesses, instead of Traces
 	Facts *savedFacts `json:"facts,omitempty"`
 	Tail  *savedTail  `json:"tail,omitempty"`
 	Long  *savedLong  `json:"long,omitempty"`
@@ -244,7 +244,8 @@ func (f *Filter) restore(context []byte) error {
 	return nil
 }
 
-// processes returns up to most processes of s, the current one first.
+// processes returns the processes of s, the current one first. It fails if there are more than
+// most.
 func (s *savedFilter) processes(most int) ([]*process, error) {
 	keys := make(map[string]bool)
 	var all []*process

@@ -15,7 +15,7 @@ func (s *sources) recordedFrame(i int) symbolize.Frame {
 	return fr
 }
 
-// location returns the place in its module at which a was looked up.
+// location returns the module and the module-relative address at which a was looked up.
 func (a *answer) location() symbolize.Location {
 	return symbolize.Location{ID: a.mod.buildID(), Name: a.mod.asked(), Addr: a.rel}
 }

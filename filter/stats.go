@@ -116,8 +116,8 @@ func (l *Lines) Stats() Stats { return l.stats }
 type CacheStats struct {
 	Bytes  int64 // approximate bytes of all answers and modules
 	Budget int64 // maximum bytes
-	Hits   int64 // questions with an answer; a Filter asks only once about a repeated address
-	Misses int64 // questions without an answer
+	Hits   int64 // lookups that found an answer; a Filter keeps its recent answers itself
+	Misses int64 // lookups that found none
 }
 
 // Stats returns the state of c. Many goroutines may call it.

@@ -25,8 +25,8 @@ const (
 	maxOpenFiles = 32
 )
 
-// traceFiles holds the files of the modules in the current trace. They stay open for the next one.
-// The zero value has none.
+// traceFiles holds the files of the modules in the current trace. The files stay open for the next
+// trace. The zero value has none.
 type traceFiles struct {
 	objects *report.Objects // files at paths in the log
 	// the operator's files, to which Sysroot and NoPaths do not apply
@@ -268,7 +268,7 @@ func isSpecial(clean string) bool {
 	return slices.ContainsFunc(special, func(folder string) bool { return strings.HasPrefix(clean, folder) })
 }
 
-const maxLinks = 40 // symbolic links that Linux follows
+const maxLinks = 40 // symbolic links that Linux follows in one path
 
 // leadsToSpecial reports whether a clean path is in a folder of special, or leads into or through
 // one by symbolic links.

@@ -47,9 +47,9 @@ func (s *Symbolizer) Ask(ctx context.Context, dst []Frame, l Location, p Policy)
 	return s.code(ctx, dst, l)
 }
 
-// AskData returns the variable at a location, or the function. If nothing is known there, it fails
-// with ErrNoSymbol; other errors are the same as for Ask. A symbol ends after its size; a symbol
-// without a size names only its own address, unless Options.Reaching is set.
+// AskData returns the variable that contains a location, or the function. If nothing is known
+// there, it fails with ErrNoSymbol; other errors are the same as for Ask. A symbol ends after its
+// size; a symbol without a size names only its own address, unless Options.Reaching is set.
 func (s *Symbolizer) AskData(ctx context.Context, l Location, p Policy) (Variable, error) {
 	switch p.Wait {
 	case Now:

@@ -29,7 +29,7 @@ type crew struct {
 	// costs too much
 	mayOwe int64
 
-	done   atomic.Bool // set once; no lookup begins after it
+	done   atomic.Bool // set by retire and never cleared: no further lookup begins
 	paused atomic.Bool // no lookup begins until it is cleared
 
 	// totals since the entry last added them to its own

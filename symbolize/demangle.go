@@ -16,7 +16,7 @@ type names struct {
 	llvm   bool // Options.OldRustAsLLVM
 	seed   maphash.Seed
 	budget int64        // bytes per generation of a shard
-	size   atomic.Int64 // bytes in all
+	size   atomic.Int64 // bytes in all shards
 	shards [16]nameShard
 }
 

@@ -236,7 +236,7 @@ const maxUnitFiles = 1 << 20 // files with a higher number have no path
 
 func (x *indexer) unit(d *dwarf.Data, u *unitStretches) (*unitIndex, error) {
 	b := unitWriter{unitIndex: &unitIndex{}, names: make(map[uint64]uint32, 64)}
-	begun := 0 // stretches
+	begun := 0 // stretches that have begun
 	w, err := d.Walk(u.unit, u.stretches, func(w *dwarf.Unit, p dwarf.Piece) {
 		if b.paths == nil {
 			b.paths = w.File

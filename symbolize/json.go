@@ -10,7 +10,7 @@ import (
 // filter.
 type frameJSON struct {
 	Function string  `json:"function"`
-	Linkage  string  `json:"linkage,omitempty"` // empty if it equals Func
+	Linkage  string  `json:"linkage,omitempty"` // empty if it equals Function
 	File     string  `json:"file,omitempty"`
 	Line     *uint32 `json:"line,omitempty"` // line and column only with a file
 	Column   *uint32 `json:"column,omitempty"`

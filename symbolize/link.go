@@ -173,8 +173,8 @@ type linkedFiles interface {
 	// build ID.
 	FindLink(ctx context.Context, name string, crc uint32, near string, dirs []string, id buildid.ID, note func(buildid.Attempt)) (*buildid.File, error)
 
-	// FindAlt returns the supplementary file with the build ID id. name is its path in the debug
-	// file at near.
+	// FindAlt returns the supplementary file with the build ID id. name is the path that the debug
+	// file at near records for it.
 	FindAlt(ctx context.Context, id buildid.ID, name, near string, dirs []string, note func(buildid.Attempt)) (*buildid.File, error)
 }
 
