@@ -27,7 +27,7 @@ func numberedSource(_ symbolize.Location, f *symbolize.Frame) symbolize.Snippet 
 var snippetLine = regexp.MustCompile(`(?m)^.* \|(         *\^| {9}\S.*| \.\.\.)\r?\n`)
 
 // In every dialect, source lines are only added: without them, the output equals the output of a
-// run without Paths.Source. Another run does not change them.
+// run without Paths.Source. A second run over the output changes nothing.
 func TestSourceLinesAreOnlyAdded(t *testing.T) {
 	added := 0
 	logs := logtest.Samples(t, "../internal/dialect/testdata/*.txtar")

@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A Filter and Lines have the same counts for the same log. The Cache counts their questions.
+// A Filter and Lines have the same counts for the same log. The Cache counts their lookups.
 func TestStats(t *testing.T) {
 	want := filter.Stats{Lines: 12, Elements: 15, Resolved: 4, Unresolved: 2}
 	want.Outcomes[filter.OriginBT] = [filter.Results]int64{filter.ResultResolved: 1, filter.ResultSymbolOnly: 1}

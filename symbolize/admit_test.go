@@ -88,8 +88,8 @@ func (f fixture) zlibbed(t *testing.T) fixture {
 	return f.variant(t, "--compress-debug-sections=zlib")
 }
 
-// supplemented returns f as dwz leaves it, compressed, and puts the supplementary file into the
-// tree at dir. Inflated, that file has slightly more than this number of bytes.
+// supplemented returns f as dwz leaves it, compressed. It puts the supplementary file, which has
+// slightly more than the given number of bytes when inflated, into the tree at dir.
 func (f fixture) supplemented(t *testing.T, dir string, bytes int) fixture {
 	t.Helper()
 	src := t.TempDir()

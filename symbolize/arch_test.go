@@ -55,9 +55,9 @@ func TestEveryArchitectureResolvesAlike(t *testing.T) {
 						where := strings.Split(fields[1], ":")
 						chain = append(chain, fields[0]+" "+where[0]+":"+where[1])
 					}
-					// So do the ends of a function's own line, and the instructions without a line.
-					// On ppc64le the first entry of a function, for calls from other files,
-					// precedes its first row.
+					// The ends of a function's own line, and the instructions without a line, also
+					// depend on the compiler. On ppc64le the first entry of a function, for calls
+					// from other files, precedes its first row.
 					switch line := chain[len(chain)-1]; {
 					case e.Machine == elf.EM_PPC64 && addr < start+8, strings.HasSuffix(line, ":0"), strings.HasSuffix(line, ":17"), strings.HasSuffix(line, ":22"):
 					default:

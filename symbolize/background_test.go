@@ -79,7 +79,8 @@ func TestIndexIsMadeInTheBackground(t *testing.T) {
 	}
 }
 
-// A log with native backtraces examines the file for each of them: that is no reason for an index.
+// Examinations of a file, which each raw backtrace in a log causes, are not lookups: they are not a
+// reason to make an index.
 func TestExaminationsAreNotAReasonForAnIndex(t *testing.T) {
 	f := build(t, "shop", source)
 	addrs := f.textAddresses(t)

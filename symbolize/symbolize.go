@@ -201,10 +201,10 @@ type Details struct {
 
 	First  uint64 // start of the first range in the order of debug information; 0: not known
 	Entry  uint64 // number of the function's or call's entry in debug information; 0: none
-	Linker bool   // Linkage is the linker's name for the function, as far as debug information has it
+	Linker bool   // Linkage is a linkage name, or a plain name in a language such as C
 	Split  bool   // the function is in split debug information
-	// compilation directory, if File is relative to it although File has the first directory of the
-	// line table; only in DWARF 5
+	// compilation directory to which File is relative, if File begins with the first directory of
+	// the line table; only in DWARF 5
 	Within string
 }
 
@@ -291,7 +291,7 @@ func clipName(name string) string {
 	return name
 }
 
-// New returns a Symbolizer with these options.
+// New returns a Symbolizer with the options o. The caller must close it.
 func New(o Options) *Symbolizer {
 	if o.MaxMemory <= 0 {
 		o.MaxMemory = DefaultMaxMemory

@@ -10,11 +10,11 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// limits of the questions that are asked in the background
+// bounds of the questions that are answered in the background
 const (
 	maxErrands = 1024 // waiting questions, about 100 KiB; a crash asks about a hundred
 	maxParked  = 64   // waiting questions about one module that is being searched for or inflated
-	maxWarmers = 2    // goroutines that ask; equals maxInflating
+	maxWarmers = 2    // goroutines that run errands; equals maxInflating
 	// a generation of answers takes 1/128 of the budget: at 512 MiB about 15,000 frames
 	warmShare = 128
 	warmCost  = 192 // bytes of an answer or a frame, without its strings
@@ -34,7 +34,7 @@ type warmer struct {
 	size     int64                    // bytes of young
 	oldSize  int64
 	mostSize int64           // size of young at which it becomes old
-	expired  context.Context // always done: asks without waiting
+	expired  context.Context // always done: questions with it do not wait
 	beside   chan struct{}   // a token for each running question of askWithin
 }
 
