@@ -146,7 +146,7 @@ func (a *ahead) start(n int, left int64, of *space) {
 
 // A heldFrame is a located frame in a held line, whose answer is not known yet.
 type heldFrame struct {
-	line int64 // number of the line among the held ones, from 1
+	line int64 // number of the held line, from 1
 	mod  *module
 	rel  uint64
 }

@@ -16,7 +16,7 @@ type currentLine struct {
 }
 
 // guardedBlock is block, but prints a line unchanged if filtering it panics. It defers one call for
-// each block: one for each line would add 6 % to the time of a hot frame.
+// each block: a deferred call for each line would add 6 % to the time of a hot frame.
 func (f *Filter) guardedBlock(b []byte) {
 	for len(b) > 0 {
 		b = b[f.survive(func() { f.block(b) }, len(b)):]

@@ -109,7 +109,7 @@ func (g *generation) adopt(keys []cacheKey, o *generation) {
 	}
 }
 
-// reset drops the answers, and keeps the memory for new ones.
+// reset drops the answers, and keeps their memory for new answers.
 func (g *generation) reset() {
 	clear(g.frames)
 	g.answers = g.answers[:0]
@@ -127,7 +127,7 @@ type arena[T any] struct {
 
 type span struct{ piece, start, n uint32 }
 
-// room returns the current piece, which has room for n more elements.
+// room returns a piece with room for n more elements, a new one if necessary.
 func (a *arena[T]) room(n int) *[]T {
 	if len(a.pieces) == 0 || cap(a.pieces[a.open])-len(a.pieces[a.open]) < n {
 		a.open = len(a.pieces)

@@ -145,8 +145,8 @@ func TestLinesForEmitHaveNoLook(t *testing.T) {
 	}
 }
 
-// Without Fold, Display changes only where lines end, whatever the chunking: the words are those of
-// the output without Display.
+// Without Fold, Display changes only where lines end, whatever the chunking. The words equal the
+// words of the output without Display.
 func TestALookKeepsAllWords(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	logs := append(logtest.Samples(t, "../internal/dialect/testdata/*.txtar"), lookLog+strings.Repeat("x {{{pc:0x50017a}}} y {{{data:0x5011dc}}}{{{symbol:_Z1fv}}}\n{{{bt:0:0x50017a:message}}} z\n", 3))

@@ -16,9 +16,9 @@ import (
 // the output. One goroutine at a time may use a Filter.
 //
 // A Filter cuts the stream into lines, and prints lines without a mark unchanged. Its lineFilter
-// filters the others: the splitter cuts a line into pieces, the resolver finds answers for their
-// addresses, the layout makes text from both, and the printer makes a line of output. The tracer
-// does this for raw backtraces.
+// filters lines with a mark: the splitter cuts a line into pieces, the resolver finds answers for
+// their addresses, the layout makes text from both, and the printer makes a line of output. Its
+// tracer filters raw backtraces.
 type Filter struct {
 	lineFilter
 	cut  lines.Cutter

@@ -26,7 +26,7 @@ const (
 // Limits of all hexdicts that end in one line. A register dump has fewer than 100 values on any
 // processor, and a log prefix fewer than 100 bytes.
 const (
-	// values that are looked up; further ones are treated as numbers
+	// values that are looked up; further values are treated as numbers
 	maxNotes = 4 * maxDictLines
 	// bytes of all footnotes' prefixes; beyond this, footnotes have no prefix
 	maxNotePrefix = 64 << 10

@@ -17,7 +17,7 @@ const (
 	inventedID   = 1 << 32               // ID of the first module
 	inventedBase = 0xfff0_0000_0000_0000 // address of its map
 	inventedSize = 1 << 39               // bytes of a map, which begins with address 0 of the file
-	maxInvented  = 4096                  // modules; frames in further ones stay unchanged
+	maxInvented  = 4096                  // modules; frames in further modules stay unchanged
 )
 
 // inventedMark is the beginning of each pc element made from a frame.

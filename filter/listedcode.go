@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lines"
 )
 
-// A listing is the disassembly of the code around an instruction. Linux lists such code in one line
-// of the log.
+// A listing is the disassembly of the code around an instruction. Linux prints the bytes of this
+// code in one line of the log.
 type listing struct {
 	before int      // bytes of the line before the code; each line of the listing repeats them
 	lines  []string // empty if the line has no listing

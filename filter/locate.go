@@ -138,7 +138,7 @@ func (c *locator) isRecent(fr *judge.Frame) bool {
 }
 
 // resolveAhead resolves the located frames of held lines on other processors, while the Filter
-// prints the lines. The returned function stops this.
+// prints the lines. The returned function ends this work.
 func (c *locator) resolveAhead(held []bufferedLine) (end func()) {
 	a := c.f.ahead
 	if a == nil || a.block == nil || c.f.o.Dialects.Elements { // elements have no answers

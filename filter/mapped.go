@@ -26,8 +26,8 @@ type ProcessMapping struct {
 	// only for stacks whose calls prove it.
 	Predictable bool
 
-	// Foreign is set if Path may lead to another file here: the process has another root folder or
-	// mount namespace.
+	// Foreign is set if Path may be another file for symfilter: the process has another root folder
+	// or mount namespace.
 	Foreign bool
 
 	// ID is the build ID of the mapped file. If there is none, File describes the file, and only

@@ -108,7 +108,7 @@ func (f *lineFilter) contextualLine(eol []byte) {
 
 // rawContextualLine is contextualLine for ModuleLinesRaw: it prints the line unchanged.
 func (f *lineFilter) rawContextualLine(eol []byte) {
-	f.closeModule() // a checkpoint of a Filter with another ModuleLines may have restored one
+	f.closeModule() // Restore may have opened a module line
 	for i := range f.pieces {
 		p := &f.pieces[i]
 		if p.Kind != markup.Elem {

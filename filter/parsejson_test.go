@@ -54,7 +54,7 @@ func withoutEmpty(v any) any {
 	return v
 }
 
-// A line that is cut, or is not an object, yields an error; later lines are read.
+// A truncated line, or a line without an object, yields an error; later lines are read.
 func TestDamagedJSONLinesAreErrors(t *testing.T) {
 	const log = `{"v":1,"text":"a"}
 plain

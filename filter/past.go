@@ -31,7 +31,7 @@ func (t *tracer) keepPast(b []byte) {
 	p.tail = append(p.tail, b...)
 }
 
-// last returns the last n lines before the current one, or fewer if fewer are kept.
+// last returns the last n lines before the current line, or fewer if fewer are kept.
 func (p *past) last(n int64) []byte {
 	if p.unwrap == nil {
 		return p.raw(n)

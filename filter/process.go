@@ -18,7 +18,7 @@ type process struct {
 // processes holds the contexts of a stream's processes, within its limits.
 type processes struct {
 	process *process            // process of the current line
-	all     map[string]*process // by key; nil while the stream has only one
+	all     map[string]*process // by key; nil while the stream has only one process
 	turn    uint64              // number of lines so far; counted only with a process key
 	began   int                 // weight of the current process when it became current
 	// weight that all processes have gained since the last call of evict

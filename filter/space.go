@@ -51,8 +51,8 @@ type interval struct {
 // A space is the address space of one process: its modules and their maps. A later map replaces the
 // overlapping part of an earlier one. A space does no I/O and reads no clock.
 //
-// The intervals are disjoint and sorted, in runs of at most runLen. Each new map thus moves only a
-// few others.
+// The intervals are disjoint and sorted, in runs of at most runLen, so a new map moves only a few
+// intervals.
 type space struct {
 	modules map[uint64]*module
 	runs    [][]interval
@@ -83,7 +83,7 @@ const moduleWeight = 4
 
 func (s *space) reset() { *s = space{moved: s.moved} }
 
-// define adds m, unless the space already has the same module. file is the patience for its debug
+// define adds m, unless the space already has an equal module. file is the patience for its debug
 // file. changed reports whether another binary had m's ID before; that binary's maps stay.
 func (s *space) define(m markup.Module, file *report.Awaited) (mod *module, changed bool, err error) {
 	old := s.modules[m.ID]

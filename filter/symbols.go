@@ -31,7 +31,7 @@ type symbolsAhead interface {
 }
 
 // symbolReaders describe the readers of files. Jobs is the number of goroutines that read one file
-// at once. Faults counts failures of readers: after one, a file may give other answers.
+// at once. Faults counts failures of readers: after a failure, a file may give other answers.
 type symbolReaders interface {
 	Jobs() int
 	Faults() int64

@@ -27,7 +27,7 @@ const (
 	// lines without a frame in a kernel's report, which lists registers, code and locks
 	maxReportGap = 40
 	maxFileLines = 16384   // lines of a trace in a regular file
-	maxFileBytes = 4 << 20 // bytes of these lines
+	maxFileBytes = 4 << 20 // bytes of a trace in a regular file
 	// frames in the held lines, 10 MiB: one line may have several hundred
 	maxBufferedFrames = 16384
 )
@@ -323,7 +323,7 @@ func (t *tracer) takeFrames(b []byte, frames []judge.Frame, holds bool) {
 	}
 	t.expectsMaps = t.expectsMaps || holds
 	if fits := t.hasRoom(len(b), len(frames)); listed && (!fits || t.late()) {
-		t.release() // the earlier lines only: the next line may have the answers of this one
+		t.release() // only the earlier lines: the next line may have this line's answers
 		t.full = t.full || !fits && !t.trace.Apart()
 	}
 	t.reading.alone = t.reading.alone && !sure && !holds && isAlone(b, frames)
@@ -431,7 +431,7 @@ func (t *tracer) buffer(b []byte, frames []judge.Frame) {
 }
 
 // hasRoom reports whether another line may be held back after a line with this many bytes and
-// frames. If both are 0, that line is already held.
+// frames. If size and frames are 0, the line is already held.
 func (t *tracer) hasRoom(size, frames int) bool {
 	lines, bytes := t.limits()
 	held := len(t.buffered)

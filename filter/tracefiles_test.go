@@ -89,8 +89,8 @@ func TestFilesOfOwnProcessAreNotThoseOfTheLog(t *testing.T) {
 	}
 }
 
-// If a mapping's file has another name than the frame, the mapping may be from another process:
-// then one call does not prove the file.
+// If a mapping's file has another name than the frame, the mapping may be from another process, so
+// one call does not prove the file.
 func TestMappingsOfOtherNamesAreGuesses(t *testing.T) {
 	f := New(io.Discard, resolvingDialects(t))
 	defer f.Close()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// An admission requests the memory to inflate one file. Only one goroutine uses it. That goroutine
-// holds no entry's lock. It holds a slot of memory.running, except while it waits.
+// An admission requests the memory to inflate one file, for one goroutine. The goroutine holds no
+// entry's lock and, except while it waits, a slot of memory.running.
 type admission struct {
 	c   *cache
 	ctx context.Context // done when the Symbolizer is closed

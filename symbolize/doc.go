@@ -110,7 +110,7 @@ const (
 	smallHeap = 64 << 10
 	// OffHeap is called after its figure has changed by this many bytes
 	tellEvery = 8 << 20
-	// longest wait for memory that others hold: five times the time to inflate a GiB
+	// longest wait for memory that other files hold: five times the time to inflate a GiB
 	admitWait = 10 * time.Second
 	// interval of checks whether other files can release memory
 	admitAgain = 100 * time.Millisecond

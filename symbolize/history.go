@@ -17,7 +17,7 @@ type history struct {
 	crowded   int64  // bytes that were inflated repeatedly, less answerBytes for each answer
 	// how long debug information was last set aside for lack of memory; doubles; 0 if never
 	denied time.Duration
-	// number of times that inflated sections were released to make room for others
+	// number of times that inflated sections were released to make room for other files
 	evicted atomic.Int32
 }
 

@@ -266,7 +266,8 @@ func (x *indexer) unit(d *dwarf.Data, u *unitStretches) (*unitIndex, error) {
 	return b.unitIndex, nil
 }
 
-// touched counts bytes that were read, and releases the file's pages after pagesKept.
+// touched counts bytes of the file that were read, and releases the file's pages if there are more
+// than pagesKept.
 func (x *indexer) touched(bytes int64) {
 	if n := x.read.Add(bytes); n > pagesKept && x.read.CompareAndSwap(n, 0) {
 		x.obj.ReleasePages()

@@ -230,7 +230,8 @@ func (m *module) close() error {
 	return errors.Join(err, closeFile())
 }
 
-// touched counts bytes of m's file that were read, and releases its pages after pagesKept.
+// touched counts bytes of m's file that were read, and releases its pages if there are more than
+// pagesKept.
 func (m *module) touched(n int64) {
 	if m.crew != nil {
 		m.crew.touched(n)

@@ -60,7 +60,7 @@ func smallModules(t *testing.T, dir string, n int) (ids []buildid.ID, addr uint6
 }
 
 // A module with a single question must not make tables for thousands. The bounds are a tenth above
-// the measured figures: of a file of 6,872 bytes, 4,472 are kept.
+// the measured figures, which include the 4,472 of the file's 6,872 bytes that stay in memory.
 func TestModulesAskedForAFrameAreSmall(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const n = 500

@@ -153,7 +153,7 @@ type Frame struct {
 	Linkage string // the name before demangling
 	File    string // source file as the compiler recorded it, joined with its directories
 	CompDir int    // bytes of File that are the compilation directory and its separator
-	// bytes of File before the file's name as recorded, which may itself begin with directories
+	// bytes of File before the name of the file as recorded; this name may contain directories, too
 	Dir    int
 	Line   uint32 // 1-based; 0 if the compiler attributes the code to no line
 	Column uint32 // 1-based; 0: not known

@@ -54,8 +54,8 @@ func placed(t *testing.T, f fixture, n int) (files []fixture, tree *buildid.Tree
 	return files, buildid.NewTree(dir)
 }
 
-// Many streams have different files, two of which fit into memory. Debug information answers in all
-// streams, and nothing is inflated without a grant.
+// Many streams have different files, of which only two fit into memory. Debug information answers
+// in all streams, and nothing is inflated without a grant.
 func TestAllSectionsTogetherStayWithinTheBudget(t *testing.T) {
 	const streams, questions, budget = 6, 5, 8 << 20
 	files, tree := placed(t, large(t), streams)
