@@ -224,8 +224,8 @@ func (f *lineFilter) endBlock() {
 	}
 }
 
-// met reports whether a worker must stop before at, an offset in the block or the number of a held
-// line: the Filter has reached it or stopped the ahead, or the answers are too large.
+// met reports whether a worker must stop at this offset in the block, or at the held line with this
+// number.
 func (a *ahead) met(at int64) bool {
 	return a.stop.Load() || a.at.Load() >= at || a.size.Load() > a.cached.budget/aheadShare
 }

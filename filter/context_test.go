@@ -151,7 +151,6 @@ func TestContextOfALongLine(t *testing.T) {
 	}
 }
 
-// A context is JSON that people can read.
 func TestContextIsPlainJSON(t *testing.T) {
 	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\S+) `)})
 	io.WriteString(f, "p1 {{{module:0:a:elf:aa}}}\np1 {{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n"+

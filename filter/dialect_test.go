@@ -337,7 +337,6 @@ func TestColoursOfFramesAreKept(t *testing.T) {
 	}
 }
 
-// counts returns the number of occurrences of each string in all.
 func counts(all []string) map[string]int {
 	n := make(map[string]int)
 	for _, s := range all {

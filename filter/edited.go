@@ -240,7 +240,7 @@ func simpleMarked(f *lineFilter, text, between []byte, fr *judge.Frame, r *rende
 	return true
 }
 
-// callers lays out the callers of the innermost call.
+// callers lays out the calls around the innermost call, each after " inlined into ".
 func (c *locator) callers(a *answer) {
 	f := c.f
 	for i := 1; i < len(a.text.cuts); i++ {

@@ -80,8 +80,9 @@ func New(w io.Writer, o Options) *Filter {
 // Write filters p. When it returns, every complete line in p has been written, except held lines: a
 // module line that is collecting its maps, the lines of a raw backtrace, and with Display.Fold a
 // run of system frames. A module line is written before the next line that is not part of it. Close
-// writes all held lines. Flush writes neither the module line nor, with Dialects.Whole, the
-// backtrace. Write returns only errors of the writer or of Options.Emit: a log cannot cause one.
+// writes all held lines. Flush writes a module line only before an unfinished line that cannot be
+// part of it, and a raw backtrace only without Dialects.Whole. Write returns only errors of the
+// writer or of Options.Emit: a log cannot cause an error.
 func (f *Filter) Write(p []byte) (int, error) {
 	f.now = 0
 	f.patience.Block()

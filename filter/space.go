@@ -31,7 +31,7 @@ func newModule(number uint64, id buildid.ID, name string) *module {
 
 func (m *module) name() string { return m.binary.Value().name }
 
-// asked returns the name of m in questions to the symbolizer.
+// asked returns the name of m for the symbolizer: see report.NameOf.
 func (m *module) asked() string {
 	of := m.binary.Value()
 	return report.NameOf(of.name, of.state)

@@ -64,7 +64,6 @@ func fitsAgain(t *tracer, r *repeat, number int64) bool {
 	return r.read[0].Apart == apart && r.isCurrent(t.f)
 }
 
-// bufferRepeat holds back the lines of r.
 func (t *tracer) bufferRepeat(r *repeat) {
 	number, n := t.next(), len(r.ends)
 	if t.mark(number); len(t.buffered) == 0 {

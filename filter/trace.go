@@ -79,7 +79,7 @@ func newTracer(f *lineFilter) *tracer {
 	return t
 }
 
-// next returns the number of the next line.
+// next returns the number of the next line; it counts held lines.
 func (t *tracer) next() int64 { return t.f.line + int64(len(t.buffered)-t.printed) + 1 }
 
 // wants reports whether take needs the next line even without a mark.

@@ -51,7 +51,8 @@ func (fs *traceFiles) charge(q *dialect.Quota) {
 	fs.opened, fs.looked = opened, looked
 }
 
-// open makes fs ready for a trace.
+// open prepares fs for a trace. Files that stay open from earlier traces are checked before they
+// are used again.
 func (fs *traceFiles) open(o *Dialects) {
 	if fs.objects != nil {
 		fs.objects.Renew(maxOpenFiles)

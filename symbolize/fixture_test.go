@@ -160,7 +160,6 @@ func (f fixture) symbols(t testing.TB) map[string]elf.Symbol {
 	return byName
 }
 
-// at returns a location in f.
 func (f fixture) at(addr uint64) Location { return Location{ID: f.id, Name: "shop.so", Addr: addr} }
 
 // oneFile is a finder with one file.

@@ -134,7 +134,7 @@ const (
 	DebugNames // linkage names from debug information only: symbols name nothing
 )
 
-// A Location is a place in a binary.
+// A Location is an address in a binary.
 type Location struct {
 	ID buildid.ID
 	// the module's name as logged; without an ID, a path given by the operator: see StateMark
