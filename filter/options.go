@@ -74,7 +74,7 @@ type Options struct {
 	// Output is the form of the output, unless Printer is set.
 	Output Output
 
-	// Printer prints the lines in another form.
+	// Printer, if not nil, prints the lines in a form of its own.
 	Printer Printer
 
 	// Resolved is called with the answer for each address in a bt, pc or data element, in a raw

@@ -50,8 +50,8 @@ func TestFilesYoungerThanTheLogNeedMoreProof(t *testing.T) {
 	}
 }
 
-// Paths that lead to this process's own files are refused. For example, Chromium logs frames of
-// /proc/self/exe, which is symfilter's file here.
+// Paths that lead to this process's own files are refused, unless PrefixMap translates them. For
+// example, Chromium logs frames of /proc/self/exe, which is symfilter's file here.
 func TestFilesOfOwnProcessAreNotThoseOfTheLog(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

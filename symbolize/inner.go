@@ -55,7 +55,7 @@ func (i *inner) Source(ctx context.Context, l Location, file string) (text []byt
 	return s.text, s.md5, s.hasMD5, err
 }
 
-// AwaitLocal is awaitLocal: it waits until only servers are left to ask for a file.
+// AwaitLocal is awaitLocal: it waits until the work for a file on this machine has ended.
 func (i *inner) AwaitLocal(ctx context.Context, l Location) { (*Symbolizer)(i).awaitLocal(ctx, l) }
 
 // Search starts to look for a module's file, and never waits.

@@ -2,5 +2,5 @@
 
 package symbolize
 
-// lowerPriority does nothing here.
+// lowerPriority does nothing: only on Linux a single thread has a priority of its own.
 func lowerPriority(int) {}
