@@ -306,8 +306,8 @@ func (w *aheadWorker) resolve(e *frameFields) {
 	}
 }
 
-// answer adds the answer for the address rel of m to w.found, unless the answer is known or the
-// symbolizer would have to wait for a file.
+// answer adds the answer for the address rel of m to w.found. It does nothing if the answer is
+// known, or if the symbolizer would have to wait for a file.
 func (w *aheadWorker) answer(m *module, rel uint64, form lookup) {
 	key := w.key(m, rel, form)
 	if _, ok := w.found.frames[key]; ok || w.cached.mayHave(key) {

@@ -96,9 +96,9 @@ const seedBytes = 4 << 10
 
 var anyNumber = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F]*`)
 
-// seedsOf adds parts of log to the map of, by dialect and line: each part has a line with a frame
-// or map, the next line, and as few earlier lines as the dialect needs to recognize the line. Lines
-// that differ only in digits share a part. seedsOf adds all dialects to seen.
+// seedsOf adds parts of log to the map of, by dialect and line. Each part has a line with a frame
+// or map, and the next line. Before the line it has as few lines as the dialect needs to recognize
+// it. Lines that differ only in digits share a part. seedsOf adds all dialects to seen.
 func seedsOf(log string, firmware bool, of map[string]string, seen map[string]bool) {
 	lines := strings.SplitAfter(log, "\n")
 	for i, names := range linesOf(lines, firmware) {
@@ -186,9 +186,9 @@ func dialectSeeds(f *testing.F) {
 	}
 }
 
-// FuzzDialect checks for every log: no line without a frame changes, a filtered log is not changed
-// by another filter, blocks of any size give the same output, JSON has the text, and the work is
-// linear. For speed, each input gets only one of the last four checks, which mode chooses.
+// FuzzDialect checks that no log changes if nothing in it is resolved. Another filter does not
+// change a filtered log, and blocks of any size give the same output. JSON has the text, and the
+// work is linear. For speed, each input gets only one of the last four checks, which mode chooses.
 func FuzzDialect(f *testing.F) {
 	dialectSeeds(f)
 	firmware := []Image{{Path: filepath.Join(recordedFirmware, "riscv.elf")}, {Path: filepath.Join(recordedFirmware, "cortexm.elf")}}
@@ -239,8 +239,8 @@ func FuzzDialect(f *testing.F) {
 	})
 }
 
-// A filtered log is not changed by another filter, blocks of any size give the same output, and
-// JSON has the text. FuzzDialect checks this for parts of the samples, this test for whole samples.
+// Another filter does not change a filtered log, blocks of any size give the same output, and JSON
+// has the text. FuzzDialect checks this for parts of the samples, this test for whole samples.
 func TestSamplesInBlocksTwiceAndAsJSON(t *testing.T) {
 	schema := loadSchema(t)
 	for i, log := range logtest.Samples(t, "../internal/dialect/testdata/*.txtar") {

@@ -56,9 +56,9 @@ type Dialects struct {
 	// file.
 	Refused func(path string, reason error)
 
-	// Located, if not nil, is called for each frame that is located in a file although its line has
-	// no build ID, even if the address has no name. addr is the address in the file at path. proof
-	// is the evidence, as --output=json names it.
+	// Located, if not nil, is called for each frame whose file was found although its line has no
+	// build ID. The address may have no name. addr is the address in the file at path. proof is the
+	// evidence, as --output=json names it.
 	Located func(path string, addr uint64, proof string)
 
 	// Taken, if not nil, is called with the path of a file of Images when a frame first has the

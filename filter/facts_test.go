@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A list of modules in a record resolves the frames in a later record of the same log, even if the
-// Context was saved between them. It resolves no frames in other logs.
+// A list of modules in a record resolves the frames in a later record of the same log. This holds
+// even if the Context was saved between them. The list resolves no frames in other logs.
 func TestFactsOfARecordResolveTheNext(t *testing.T) {
 	const (
 		list = "#0  0x00007f31c2a0018d n/a (inventory + 0x18d)\nModule libledger.so with build-id a0a1a2a3a4a5a6a7\n"

@@ -16,8 +16,8 @@ import (
 // the output. One goroutine at a time may use a Filter.
 //
 // A Filter cuts the stream into lines, and prints lines without a mark unchanged. Its lineFilter
-// filters lines with a mark: the splitter cuts a line into pieces, the resolver finds answers for
-// their addresses, the layout makes text from both, and the printer makes a line of output. Its
+// filters lines with a mark. The splitter cuts a line into pieces, and the resolver finds answers
+// for their addresses. The layout makes text from both, and the printer makes a line of output. The
 // tracer filters raw backtraces.
 type Filter struct {
 	lineFilter
@@ -77,12 +77,12 @@ func New(w io.Writer, o Options) *Filter {
 	return f
 }
 
-// Write filters p. When it returns, every complete line in p has been written, except held lines: a
-// module line that is collecting its maps, the lines of a raw backtrace, and with Display.Fold a
-// run of system frames. A module line is written before the next line that is not part of it. Close
-// writes all held lines. Flush writes a module line only before an unfinished line that cannot be
-// part of it, and a raw backtrace only without Dialects.Whole. Write returns only errors of the
-// writer or of Options.Emit: a log cannot cause an error.
+// Write filters p. When it returns, every complete line in p has been written, except held lines.
+// These are a module line that is collecting its maps, the lines of a raw backtrace, and with
+// Display.Fold a run of system frames. A module line is written before the next line that is not
+// part of it. Close writes all held lines. Flush writes a module line only before an unfinished
+// line that cannot be part of it, and a raw backtrace only without Dialects.Whole. Write returns
+// only errors of the writer or of Options.Emit: a log cannot cause an error.
 func (f *Filter) Write(p []byte) (int, error) {
 	f.now = 0
 	f.patience.Block()

@@ -25,8 +25,9 @@ type givenFile struct {
 	taken   bool
 }
 
-// hashOf returns the SHA-256 of the file at path in hexadecimal digits, or "" if the file cannot be
-// read, is not regular or exceeds maxHashed. It rereads only a file with a new size or time.
+// hashOf returns the SHA-256 of the file at path in hexadecimal digits. It returns "" if the file
+// cannot be read, is not regular or exceeds maxHashed. It rereads only a file with a new size or
+// time.
 func hashOf(t *tracer, path string) string {
 	f, err := os.Open(path)
 	if err != nil {

@@ -21,8 +21,8 @@ type bufferedLine struct {
 func (l *bufferedLine) lacksFrame() bool { return len(l.frames) == 0 && !l.repeated }
 
 // dropAnswered removes the frames of the last held line if b, the next line, has the answer for one
-// of them: the log was filtered before, or the program prints the frames twice. A frame becomes
-// Named if b has its file and line, or its build ID.
+// of them. This happens if the log was filtered before, or the program prints the frames twice. A
+// frame becomes Named if b has its file and line, or its build ID.
 func dropAnswered(held []bufferedLine, b []byte) {
 	if len(held) == 0 {
 		return

@@ -13,8 +13,8 @@ import (
 
 const dictHead = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n{{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}\n"
 
-// FuzzHexDict checks that the lines of any hexdict are printed unchanged, that only footnotes are
-// added, and that the division of the log into blocks changes nothing.
+// FuzzHexDict checks that the lines of any hexdict are printed unchanged, with footnotes as the
+// only addition. The division of the log into blocks must change nothing.
 func FuzzHexDict(f *testing.F) {
 	f.Add("\n    CS:                   0 RIP:     0x50017a EFL:            0x10246 CR2:                  0\n    RAX:      0xc53d0acbcf0 RBX:     0x5011dc\n  ", "[1.5] ")
 	f.Add(" a:0x50018d b:0 c:0x c:zz :0x1 0x500180: x:0x5001800000000000000000", "")
@@ -79,8 +79,8 @@ func TestUnclosedHexDictIsBounded(t *testing.T) {
 	}
 }
 
-// A value without a name in a hexdict may be a number, so it does not count as unresolved, neither
-// in total nor for its module.
+// A value without a name in a hexdict may be a number. It does not count as unresolved, neither in
+// total nor for its module.
 func TestValuesOfHexdictsAreNotCounted(t *testing.T) {
 	f := New(io.Discard, Options{})
 	io.WriteString(f, dictHead+"{{{hexdict: RIP: 0x500180 RSP: 0x501004}}}\n{{{pc:0x500190:pc}}}\n{{{hexdict: RIP: 0x500180}}}\n")

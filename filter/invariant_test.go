@@ -94,8 +94,8 @@ func TestChunkingAndProcessorsChangeNothing(t *testing.T) {
 }
 
 // TestCompleteLinesAreOutWhenWriteReturns checks invariant 4 of ARCHITECTURE.md: after each line,
-// the output so far equals the output for the log up to this line, except for a module line that is
-// still collecting its maps.
+// the output so far equals the output for the log up to this line. Only a module line that is still
+// collecting its maps may be missing.
 func TestCompleteLinesAreOutWhenWriteReturns(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
@@ -268,8 +268,8 @@ func TestLineLimitDoesNotDependOnBlocks(t *testing.T) {
 	}
 }
 
-// FuzzFilter checks that no log makes the filter fail or hang, that its memory is bounded, that the
-// division into blocks changes nothing, and that text is kept.
+// FuzzFilter checks that no log makes the filter fail or hang, and that its memory is bounded. The
+// division into blocks must change nothing, and text must be kept.
 func FuzzFilter(f *testing.F) {
 	for seed := range uint64(8) {
 		f.Add([]byte(logtest.NewGenerator(seed).Log(20)), byte(seed))

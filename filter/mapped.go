@@ -20,10 +20,10 @@ type ProcessMapping struct {
 	Path       string // as the process sees it
 	PID        int    // process ID
 
-	// Predictable is set if the address does not identify the process: the program is not
-	// position-independent, the kernel does not randomize addresses, or the address is below 4 GiB,
-	// where few bits are random. Another process may have other code there, so the mapping is used
-	// only for stacks whose calls prove it.
+	// Predictable is set if the address does not identify the process. Either the program is not
+	// position-independent, or the kernel does not randomize addresses, or the address is below 4
+	// GiB, where few bits are random. Another process may have other code there, so the mapping is
+	// used only for stacks whose calls prove it.
 	Predictable bool
 
 	// Foreign is set if Path may be another file for symfilter: the process has another root folder

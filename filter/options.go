@@ -77,11 +77,11 @@ type Options struct {
 	// Printer, if not nil, prints the lines in a form of its own.
 	Printer Printer
 
-	// Resolved is called with the answer for each address in a bt, pc or data element, in a raw
-	// frame, or in a hexdict if a module covers the value. It is called in the order of the log,
-	// before the line is printed, from the goroutine that uses the Filter. It must not call the
-	// Filter. r and its memory are valid until Resolved returns, and must not be modified. Nil: not
-	// called.
+	// Resolved is called with the answer for each address in a bt, pc or data element or in a raw
+	// frame. In a hexdict, it is called for each value that a module covers. The calls are in the
+	// order of the log, before the line is printed, from the goroutine that uses the Filter.
+	// Resolved must not call the Filter. r and its memory are valid until Resolved returns, and
+	// must not be modified. Nil: not called.
 	Resolved func(r *Resolved)
 
 	// Terminal escapes control characters in the log's text, except TAB and colours: a terminal

@@ -9,12 +9,12 @@ import (
 )
 
 // A repeat is a stack that the log has printed before, with the results of its lines: the frames,
-// the evidence for later stacks, and the output. If the lines occur again, and the files, the
-// answers and the facts in the log are unchanged, the results replace reading, judging and laying
-// out the lines.
+// the evidence for later stacks, and the output. If the lines occur again, the results replace
+// reading, judging and laying out the lines. The files, the answers and the facts in the log must
+// be unchanged.
 //
-// A stack becomes a repeat if it is held back for the second time, all its frames have answers, and
-// its text alone decides how it is read and printed. The output must be plain text.
+// A stack becomes a repeat if it is held back for the second time and all its frames have answers.
+// Its text alone must decide how it is read and printed. The output must be plain text.
 type repeat struct {
 	text []byte        // its lines, with their ends
 	ends []int         // offsets in text of the ends of the lines

@@ -113,7 +113,7 @@ const (
 )
 
 // A Filter that reuses the results of repeated backtraces has the same output and context as a
-// Filter without repeats, whatever lines are between the backtraces.
+// Filter without repeats. It does not matter which lines are between the backtraces.
 func TestRepeatsChangeNothing(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	testenv.OnlyOn(t, "linux") // this program must be an ELF file

@@ -75,8 +75,8 @@ type savedLong struct {
 
 // AppendContext appends the context of the log so far, as JSON on one line without a line end.
 // After [Filter.Restore] of this context, a new Filter with the same options prints the rest of the
-// log exactly like this Filter, including the open module line. AppendContext may be called between
-// any two calls of Write, and between calls of Text and Element at the end of a line.
+// log exactly like this Filter. This includes the open module line. AppendContext may be called
+// between any two calls of Write, and between calls of Text and Element at the end of a line.
 //
 // The context takes about 70 bytes for a map and 100 for a module, 10 KiB in most logs. A process
 // at its limits, 65,536 modules and 262,144 maps, takes 30 to 100 MiB. The other processes together

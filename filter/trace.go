@@ -333,7 +333,7 @@ func (t *tracer) takeFrames(b []byte, frames []judge.Frame, holds bool) {
 	}
 }
 
-// placeAlone sets the Place of each frame that its build ID or an earlier equal frame decides, and
+// placeAlone sets the Place of each frame that its build ID or an earlier equal frame decides. It
 // reports whether all frames then have a Place.
 func (t *tracer) placeAlone(frames []judge.Frame) (sure bool) {
 	sure = true

@@ -81,8 +81,8 @@ func (fs *traceFiles) changed(now int64) bool {
 	return fs.objects.Changed(maxChanged) || fs.images.Changed(maxChanged)
 }
 
-// open finds the file of a frame's module by the build ID, the operator's choice, the path, the
-// mapping around the frame's address, or the name.
+// open finds the file of a frame's module. It uses the build ID, the operator's choice, the path,
+// the mapping around the frame's address, or the name.
 func (t *tracer) open(f *dialect.Frame) *judge.Image {
 	name := f.Module
 	if !f.ID.IsZero() {

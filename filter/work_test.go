@@ -89,8 +89,8 @@ func allocatedBytes() int64 {
 	return int64(m.TotalAlloc)
 }
 
-// checkCost fails the test if a log of n bytes costs more than the maximum per byte, or more than
-// maxGrowth times the cost of its first half.
+// checkCost fails the test if a log of n bytes costs more than the maximum per byte. It also fails
+// if the log costs more than maxGrowth times its first half.
 func checkCost(t *testing.T, what string, n int, half, whole cost) {
 	t.Helper()
 	const floor = 1 << 14 // bytes for any log

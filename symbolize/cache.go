@@ -73,9 +73,9 @@ func (c *cache) existing(id buildid.ID, name string) *entry {
 	return c.entries[keyOf(id, name)]
 }
 
-// forget drops entries with neither a file nor a task: first the entries that the last half of all
-// questions did not use, then the rest if there is still no room. It skips locked entries. c.mu is
-// held.
+// forget drops entries with neither a file nor a task. The first to go are those that the last half
+// of all questions did not use. If there is still no room, the rest follow. It skips locked
+// entries. c.mu is held.
 func (c *cache) forget() {
 	now := c.clock.Load()
 	for _, young := range []uint64{now / 2, now + 1} {

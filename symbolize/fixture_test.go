@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// source is the source of a shared library with inlined calls, templates, a cold part, data, and
-// functions and labels that only the symbol table names.
+// source is the source of a shared library with inlined calls, templates, a cold part and data.
+// Only the symbol table names some of its functions and labels.
 const source = `
 #include <stdlib.h>
 namespace shop {

@@ -64,8 +64,8 @@ func indexFixtures(t *testing.T) map[string]string {
 	return files
 }
 
-// codeAddresses returns random addresses in each code section of a file, all addresses of a small
-// section, and the addresses around the ends of n symbols.
+// codeAddresses returns random addresses in each code section of a file, and all addresses of a
+// small section. It adds the addresses around the ends of n symbols.
 func codeAddresses(t *testing.T, path string, n int) (addrs []uint64) {
 	f, err := elf.Open(path)
 	if err != nil {

@@ -58,10 +58,11 @@ type Options struct {
 	// Symbolizer. Many goroutines may call it. If nil, the message is only in Reports.
 	Notify func(message string)
 
-	// Came is called when a build ID has a file that can answer more than earlier files: for the
-	// first file, for debug information after symbols, and after compressed sections were inflated
-	// in the background. A file that was closed to save memory and is opened again is not reported.
-	// Many goroutines may call Came. It may ask with Now, and must return soon. It may be nil.
+	// Came is called when a build ID has a file that can answer more than earlier files. This is
+	// the first file, debug information after symbols, or a file whose compressed sections were
+	// inflated in the background. A file that was closed to save memory and is opened again is not
+	// reported. Many goroutines may call Came. It may ask with Now, and must return soon. It may be
+	// nil.
 	Came func(id buildid.ID)
 
 	// SpillDir is the directory for compressed debug sections that do not fit into MaxMemory when
