@@ -18,7 +18,7 @@ const (
 	adminConnections = 32
 	adminHeader      = 8 << 10          // bytes of a request's header
 	adminRead        = 5 * time.Second  // for a whole request
-	adminWrite       = 15 * time.Second // for a request and its answer
+	adminWrite       = 15 * time.Second // for an answer, after the request's header
 	adminScrapes     = 4
 )
 
@@ -106,7 +106,8 @@ func (d *Daemon) newAnswers() http.Handler {
 	})
 }
 
-// health reports whether all filters make progress. If one does not, a restart helps.
+// health responds with 200 if all filters make progress. Otherwise it responds with 503, and names
+// a pipeline whose filter is stuck until a restart.
 func (d *Daemon) health(w http.ResponseWriter, _ *http.Request) {
 	answer := struct {
 		Healthy bool   `json:"healthy"`

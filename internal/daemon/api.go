@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/internal/symbolicator"
 )
 
-// Bounds of the service. A request and its answer are complete at once, unlike a stream.
+// Timeouts of the service's requests.
 const (
 	apiRead  = 30 * time.Second // for the body of a request
 	apiWrite = time.Minute      // for an answer
@@ -77,7 +77,7 @@ func (s *Service) paths() (all []string) {
 	return all
 }
 
-// prepareAPI opens the service of a change, unless the current service can stay.
+// prepareAPI opens the service of c, unless c configures none or the current service is unchanged.
 func (d *Daemon) prepareAPI(c *change) (err error) {
 	conf := c.conf.Service
 	if conf.Listen == "" || d.api != nil && c.symbols == d.symbols && reflect.DeepEqual(conf, d.conf.Service) {
@@ -118,7 +118,8 @@ func (d *Daemon) openAPI(c Service, sym *symbols) (*api, error) {
 	return a, nil
 }
 
-// turnAPI replaces a changed service. Requests to the old service keep its symbols.
+// turnAPI replaces a changed service, and closes a service that c no longer configures. Running
+// requests keep the old symbols.
 func (d *Daemon) turnAPI(c *change) {
 	if d.api != nil && (c.api != nil || c.conf.Service.Listen == "") {
 		d.api.close()
@@ -245,7 +246,8 @@ func (a *api) refuse(w http.ResponseWriter, err error) {
 	}
 }
 
-// loanStep is the least number of bytes to borrow, since a request takes memory for each address.
+// loanStep is the number of bytes that a loan usually borrows at once, since a request takes memory
+// for each address.
 const loanStep = 32 << 10
 
 // A ledger counts the memory of all requests to the service: at most half of limits.context_bytes,
@@ -261,7 +263,8 @@ type ledger struct {
 
 func (l *ledger) open(peer string) *loan { return &loan{ledger: l, peer: peer} }
 
-// borrow reports whether n more bytes are granted. A negative n releases bytes.
+// borrow counts n more bytes for peer. It returns false if a limit is reached. A negative n
+// releases bytes.
 func (l *ledger) borrow(peer string, n int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

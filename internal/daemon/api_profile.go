@@ -18,15 +18,15 @@ const (
 	// maxProfile is the maximum size of an unpacked profile, in bytes. A profile of 100,000 stacks
 	// takes about 20 MiB.
 	maxProfile = 32 << 20
-	// packBytes is the memory of the gzip writer of an answer: 1.1 MB, measured. The size of the
-	// answer adds nothing, since it is written in parts.
+	// packBytes is reserved for the gzip writer of an answer, which takes 1.1 MB (measured). The
+	// answer's size does not matter, since it is written in parts.
 	packBytes = 1536 << 10
 )
 
 // A roomLedger limits the memory of a profile's reader to the [batch.Room] of its request.
 type roomLedger struct {
 	batch.Room
-	refused bool // the room has granted less than the report needed
+	refused bool // the room has refused memory
 }
 
 func (l *roomLedger) Take(n int64) bool {

@@ -101,8 +101,8 @@ func (p *parser) pipeline(c *Pipeline, path string) {
 	}
 }
 
-// one reports a section without exactly one key of s.One. It also reports keys that have no effect
-// beside the given key.
+// one reports a section that does not have exactly one key of s.One. It also reports keys that have
+// no effect beside this key.
 func (p *parser) one(path string, s *Section) {
 	var found []string
 	for _, name := range s.One {
@@ -122,7 +122,8 @@ func (p *parser) one(path string, s *Section) {
 	}
 }
 
-// useless reports each key that has no effect, since the section has none of the keys in its With.
+// useless reports each given key that has no effect, since the section has none of the keys in the
+// key's With.
 func (p *parser) useless(path string, s *Section) {
 	for _, k := range s.Keys {
 		n := p.given(path, k.Name)
@@ -269,8 +270,8 @@ func (p *parser) together(c *Config) {
 }
 
 // conflicts returns a fault for each key that claims the same input, address, path or file as
-// another key. Inputs may share an HTTP address if their paths differ and their TLS settings are
-// equal.
+// another key. HTTP inputs and the service may share an address if their paths differ and their TLS
+// settings are equal.
 func (c *Config) conflicts() (all Faults) {
 	owner := make(map[string]string) // keys by claimed resource
 	fault := func(key, format string, args ...any) {

@@ -27,12 +27,13 @@ type Admin struct {
 	Listen      string `yaml:"listen"` // HOST:PORT or unix:PATH; empty: none
 	AllowRemote bool   `yaml:"allow_remote"`
 	TLS         *TLS   `yaml:"tls"`
-	// further host names; localhost and this machine's name are always allowed
+	// host names that requests may use; IP addresses, localhost and this machine's name are always
+	// allowed
 	Hosts []string `yaml:"hosts"`
 }
 
-// A TLS names the files of certificates. A listener reads them at each reload, an output at each
-// connection.
+// A TLS names the files of certificates. A listener reads them at its start and at each reload, an
+// output at each connection.
 type TLS struct {
 	Certificate string `yaml:"certificate"`
 	Key         string `yaml:"key"`
@@ -84,7 +85,7 @@ type Limits struct {
 	Connections  int  `yaml:"connections"`   // open connections
 	// bytes of a line from a connection; longer lines are cut
 	Line Size     `yaml:"line"`
-	Idle Duration `yaml:"idle"` // a peer without a connection keeps its context for this time
+	Idle Duration `yaml:"idle"` // how long a peer without a connection keeps its context
 }
 
 // A Pipeline has one input and one output.
@@ -158,13 +159,14 @@ type URLs struct {
 // A Size is a number of bytes: 64, 64KiB, 64MiB or 1GiB.
 type Size int64
 
-// A Duration has the form that time.ParseDuration reads.
+// A Duration has the form that time.ParseDuration reads, and is not negative.
 type Duration time.Duration
 
-// A Mode is a file's permission bits, in octal. 0 is the default.
+// A Mode holds a file's permission bits, which the configuration gives in octal. The zero value
+// selects the default.
 type Mode fs.FileMode
 
-// A StartAt is a [follow.Start].
+// A StartAt selects where reading a file without a checkpoint begins: see [follow.Start].
 type StartAt follow.Start
 
 // UnmarshalText reads a size.
@@ -197,7 +199,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// UnmarshalText reads a mode.
+// UnmarshalText reads an octal mode from 1 to 777.
 func (m *Mode) UnmarshalText(text []byte) error {
 	v, err := strconv.ParseUint(strings.TrimPrefix(string(text), "0o"), 8, 32)
 	if err != nil || v == 0 || v > 0o777 {

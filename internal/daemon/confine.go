@@ -14,9 +14,9 @@ import (
 	"github.com/symfilter/symfilter/internal/sandbox"
 )
 
-// A confinement is the sandbox of the process. The first configuration defines it, once the sockets
-// are open and before any peer or log is read. A process cannot widen its own sandbox, so a reload
-// that needs more rights is refused.
+// A confinement is the sandbox of the process. The first configuration defines the sandbox, after
+// the sockets are open and before any peer or log is read. A process cannot widen its own sandbox,
+// so a reload that needs more rights is refused.
 type confinement struct {
 	policy          sandbox.Policy
 	state           sandbox.State
@@ -75,7 +75,7 @@ type need struct {
 	sock bool                        // for writes: a folder for sockets
 }
 
-// needs returns the rights that c needs. It makes the folders of caches.
+// needs returns the rights that c needs. It creates the folders of caches.
 func (c *Config) needs() (*needs, error) {
 	n := &needs{}
 	o, err := c.Symbols.servers()
@@ -170,7 +170,8 @@ func (n *needs) call(key, what string, kept func(*sandbox.Policy) *bool) {
 
 func (n *needs) write(key, path string) { n.writes = append(n.writes, need{key: key, path: path}) }
 
-// read adds paths of files of other processes. The sandbox allows reading all other files.
+// read adds each path that names a file of another process, such as /proc/1/maps. The sandbox
+// allows reading all other files.
 func (n *needs) read(key string, paths ...string) {
 	for _, path := range paths {
 		if sandbox.OfOtherProcess(path) {

@@ -131,7 +131,8 @@ func (w *writes) begin(now time.Time) {
 	w.open++
 }
 
-// end ends a write. errReplaced is not recorded, since a reload is not a fault of the output.
+// end records the end of a write. errReplaced counts as a success, since a reload is not a fault of
+// the output.
 func (w *writes) end(now time.Time, err error) {
 	if errors.Is(err, errReplaced) {
 		err = nil
@@ -154,8 +155,8 @@ func (w *writes) state(now time.Time) (total, stalled time.Duration, err error) 
 	return w.total + stalled, stalled, w.err
 }
 
-// A trouble records why a retrying output cannot write now, such as a full disk. It is safe for
-// concurrent use.
+// A trouble records why an output with retries cannot write now, for example because of a full
+// disk. It is safe for concurrent use.
 type trouble struct {
 	errors atomic.Int64 // failed attempts
 	last   atomic.Pointer[error]

@@ -71,8 +71,8 @@ type view struct {
 	admin     callers
 }
 
-// New opens the inputs and outputs of c, and starts reading. Before that, Options.Confine restricts
-// the process to the rights that c needs.
+// New opens the inputs and outputs of c, restricts the process by Options.Confine to the rights
+// that c needs, and then starts reading.
 func New(c *Config, o Options) (*Daemon, error) {
 	d := &Daemon{
 		house: &house{
@@ -203,8 +203,8 @@ type change struct {
 }
 
 // Reload replaces the configuration. Unchanged pipelines continue with reopened outputs, changed
-// ones with new options and outputs. A changed input is stopped, and the new input started. After
-// an error, nothing has changed.
+// pipelines with new options and outputs. A changed input is stopped, and the new input started.
+// After an error, nothing has changed.
 func (d *Daemon) Reload(c *Config) error {
 	d.one.Lock()
 	defer d.one.Unlock()
@@ -217,7 +217,7 @@ func (d *Daemon) Reload(c *Config) error {
 	}
 	d.commit(change)
 	d.house.measures.look()
-	var all sync.WaitGroup // each may wait for a blocked write
+	var all sync.WaitGroup // each goroutine may wait for a blocked write
 	for name, p := range d.pipelines {
 		if st := p.stage.Load(); change.fresh[name] == nil && st.out != nil {
 			all.Go(func() {
@@ -288,12 +288,13 @@ func (d *Daemon) prepare(c *Config) (_ *change, err error) {
 	return ch, nil
 }
 
-// symbolsOf returns the symbols of c for another user. Unchanged symbols are shared.
+// symbolsOf returns the symbols of c, which the caller must release: the current symbols if their
+// configuration is unchanged, otherwise new symbols.
 func (d *Daemon) symbolsOf(c *Config) (*symbols, error) {
 	if d.symbols != nil && reflect.DeepEqual(c.Symbols, d.conf.Symbols) && c.Service.Debuginfod == d.conf.Service.Debuginfod {
 		return d.symbols.share(), nil
 	}
-	forwarded := "" // without the service, this process is not a debuginfod server
+	forwarded := "" // empty unless this process is a debuginfod server
 	if c.Service.Debuginfod {
 		forwarded = d.house.depotName
 	}

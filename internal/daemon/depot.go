@@ -26,8 +26,8 @@ const buildIDPath = "/buildid/"
 const (
 	// longest pause of a client that reads a file
 	depotStall = 30 * time.Second
-	// maximum bytes of X-Forwarded-For: eight IPv6 addresses fit, or names like ours. A longer
-	// header counts as too many servers.
+	// maximum bytes of X-Forwarded-For: eight IPv6 addresses or eight names from newDepotName fit.
+	// A longer header counts as too many servers.
 	maxChain = 512
 	maxWord  = 255 // bytes of a section's name, as in debuginfod.Client.Section
 )
@@ -38,7 +38,7 @@ const (
 type depot struct {
 	symbols *symbols
 	name    string             // name of this server in X-Forwarded-For
-	cached  *debuginfod.Client // nil: no cache
+	cached  *debuginfod.Client // offline client of the cache; nil without servers
 	behind  *debuginfod.Client // nil: no servers
 }
 
@@ -46,7 +46,7 @@ type depot struct {
 // the form of names that are not addresses.
 func newDepotName() string { return "_symfilterd-" + rand.Text()[:16] }
 
-// openDepot opens the depot of sym, but does not own sym.
+// openDepot opens the depot of sym. The caller keeps sym open until the depot is closed.
 func openDepot(sym *symbols, name string) (*depot, error) {
 	d := &depot{symbols: sym, name: name}
 	o, err := sym.conf.servers()
@@ -169,13 +169,13 @@ func (s *stalling) Write(p []byte) (int, error) {
 	return s.ResponseWriter.Write(p)
 }
 
-// chainOf returns the X-Forwarded-For of a request: the servers that it has passed.
+// chainOf returns the X-Forwarded-For of a request: the servers that have forwarded it.
 func chainOf(r *http.Request) string {
 	return strings.Join(r.Header.Values("X-Forwarded-For"), ", ")
 }
 
 // open returns the wanted file, or a file with the wanted section. The error wraps fs.ErrNotExist
-// if no place has the file.
+// if neither this machine, nor the cache, nor a server has the file.
 func (d *depot) open(ctx context.Context, want wantedFile, chain string) (*buildid.File, error) {
 	passed := strings.Split(chain, ",")
 	loop := len(chain) > maxChain || len(passed) >= debuginfod.MaxForwarded ||
@@ -207,7 +207,7 @@ func (d *depot) open(ctx context.Context, want wantedFile, chain string) (*build
 	return f, err // the failed server may have the file
 }
 
-// elf returns an ELF file that accept accepts. behind may be nil.
+// elf returns the first ELF file of id for which accept returns true. behind may be nil.
 func (d *depot) elf(ctx context.Context, behind *debuginfod.Client, id buildid.ID, kind buildid.Kind, accept func(*buildid.File) bool) (*buildid.File, error) {
 	q := buildid.Query{ID: id, Kind: kind, Better: true}
 	f, err := d.symbols.Find(ctx, q, accept)
@@ -231,8 +231,8 @@ func (d *depot) elf(ctx context.Context, behind *debuginfod.Client, id buildid.I
 	return nil, err
 }
 
-// source returns a source file from the cache or a server. It does not search this machine, since
-// only a server with a build's debug information knows the build's source files.
+// source returns a source file from the cache or a server. It does not search this machine: only a
+// server with the build's debug information can map the path to a file.
 func (d *depot) source(ctx context.Context, behind *debuginfod.Client, want wantedFile) (*buildid.File, error) {
 	err := error(fs.ErrNotExist)
 	for _, c := range []*debuginfod.Client{d.cached, behind} {

@@ -9,9 +9,9 @@ type framing uint8
 
 const (
 	byLines framing = iota // a message ends with a line end
-	// a message follows its length: "11 <13>message", RFC 6587 section 3.4.1
+	// each message follows its length, as in "11 <13>message": RFC 6587 section 3.4.1
 	byOctets
-	// octets if the stream begins with a length and a priority; otherwise lines
+	// byOctets if the stream begins with a length and a priority, otherwise byLines
 	byEither
 )
 
@@ -33,11 +33,11 @@ const (
 	maxDigits  = 9       // digits in the length of a message
 )
 
-// A framer cuts a stream into whole lines. A message with a length may have several lines. If its
-// last line has no line end, it gets one. A framer is not safe for concurrent use.
+// A framer cuts a stream into whole lines. A message with a length may have several lines, and gets
+// a missing final line end. A framer is not safe for concurrent use.
 type framer struct {
 	framing framing
-	most    int // maximum bytes of a line, at least smallFrame; longer lines are cut
+	most    int // maximum bytes of a line, raised to smallFrame; longer lines are cut
 	// add a line end to cut lines, and to a last line without one: lines of other streams may
 	// follow
 	end bool
@@ -48,7 +48,7 @@ type framer struct {
 	// malformed is called if a message has no valid length. text begins at the expected length.
 	malformed func(text []byte)
 
-	buf   []byte // has room for one more byte
+	buf   []byte // has capacity for an added line end
 	have  int    // bytes in buf
 	given int    // bytes of buf returned by take
 	few   int    // consecutive small reads
@@ -79,7 +79,7 @@ func (f *framer) resize(n int) bool {
 }
 
 // take is called after n bytes were read into the result of room. It returns the whole lines so
-// far, or a part of a line that is too long. The result is valid until the next call of room.
+// far, or a part of a line that exceeds most. The result is valid until the next call of room.
 func (f *framer) take(n int) []byte {
 	f.have += n
 	if f.few++; n > smallFrame/2 {

@@ -18,7 +18,7 @@ import (
 // unwritten lines are lost.
 const (
 	switchPatience = 2 * time.Second
-	removePatience = 20 * time.Second // if the output of a removed pipeline accepts lines
+	removePatience = 20 * time.Second // for a removed pipeline whose output accepts lines
 )
 
 // A turnover ends an input, and starts its successor.
@@ -152,8 +152,8 @@ func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeli
 }
 
 // sameReading reports whether the input of a can continue as the input of b. For files, both
-// outputs must be files, or write to the same peer: the checkpoint leaves out lines that the reader
-// of a pipe or connection has not taken.
+// outputs must be files, or both standard output or the same connection: the checkpoint leaves out
+// lines that the reader of a pipe or connection has not taken.
 func sameReading(a, b Pipeline) bool {
 	return reflect.DeepEqual(a.Input, b.Input) && (len(a.Input.Files) == 0 || (a.Output.File == "") == (b.Output.File == "") && a.Output.Connect == b.Output.Connect && reflect.DeepEqual(a.Output.TLS, b.Output.TLS))
 }
@@ -205,8 +205,8 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// A stateRoom returns the paths of checkpoints. If no folder is configured, it makes a private one,
-// since inputs continue after a reload. The end of the run removes the private folder.
+// A stateRoom returns the paths of checkpoints. Inputs continue after a reload, so it makes a
+// private folder if none is configured. The end of the run removes the private folder.
 type stateRoom struct{ private string }
 
 // path returns the prefix of a pipeline's checkpoints, or "" if there is no folder.

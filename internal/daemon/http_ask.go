@@ -134,8 +134,8 @@ func (a *ask) accept(headers []string) error {
 	return nil
 }
 
-// unpacked returns the body of a request. A body packed by its Content-Encoding or its first bytes
-// is unpacked, and bounded. done releases its memory. The error is a refusal.
+// unpacked returns the body of a request. If the Content-Encoding or the first bytes name a packed
+// format, the body is unpacked within bounds. done releases its memory. The error is a refusal.
 func unpacked(r *http.Request, memory *unpack.Memory) (body io.Reader, done func(), err error) {
 	encoding := strings.ToLower(strings.TrimSpace(strings.Join(r.Header.Values("Content-Encoding"), ",")))
 	var format *unpack.Format

@@ -23,7 +23,7 @@ const (
 
 var errStopped = errors.New("symfilterd is stopping, or its configuration was changed; send the request again")
 
-// filter filters the body of a request. It delivers each block before it reads the next one.
+// filter filters the body of a request. It delivers each block before it reads the next.
 func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 	ask, err := h.ask(r)
 	if err != nil {
@@ -137,7 +137,7 @@ func refusef(status int, format string, args ...any) error {
 	return &refusal{status, fmt.Sprintf(format, args...)}
 }
 
-// refuseError answers a failed request if the response has not begun.
+// refuseError responds to a failed request. The response must not have begun.
 func refuseError(w http.ResponseWriter, err error) {
 	var known *refusal
 	var output *outputError
@@ -223,8 +223,8 @@ type blocks struct {
 }
 
 // next returns the whole lines so far. A line longer than a block is returned in parts. The slice
-// is valid until the next call, and has room for one more byte. With an error or io.EOF, next
-// returns all remaining bytes.
+// is valid until the next call, and has capacity for an added line end. With an error or io.EOF,
+// next returns all remaining bytes.
 func (b *blocks) next() ([]byte, error) {
 	if b.buf == nil {
 		b.buf = make([]byte, smallBlock, smallBlock+1)

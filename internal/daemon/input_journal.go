@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// uploadIdle bounds the pauses within an upload: its sender has stored all entries before.
+// uploadIdle bounds the pauses within an upload, whose sender already has all entries.
 const uploadIdle = time.Minute
 
 const journalPeer = "journal"

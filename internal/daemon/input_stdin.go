@@ -7,7 +7,8 @@ import (
 	"io"
 )
 
-// block is the number of bytes read at once, and the maximum number of unwritten bytes of a stream.
+// block is the number of bytes read at once. It bounds the unwritten bytes of a stream, except for
+// a long line from a connection: see [Limits].
 const block = 256 << 10
 
 type stdin struct {

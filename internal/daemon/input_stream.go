@@ -144,7 +144,7 @@ func (s *stream) serve(ctx context.Context, l *listener, c *connection) {
 	c.end()
 }
 
-// read reads a connection. It reports whether another input continues it.
+// read reads a connection. It reports whether the next input continues the connection.
 func (s *stream) read(ctx context.Context, l *listener, c *connection) (continues bool) {
 	if t, ok := c.Conn.(*tls.Conn); ok && !c.old {
 		shaking, cancel := context.WithTimeout(ctx, handshakeTime)
@@ -188,7 +188,7 @@ func (s *stream) read(ctx context.Context, l *listener, c *connection) (continue
 	return continues && err == nil
 }
 
-// lines gives the lines of a connection to its session. It sets continues if another input
+// lines gives the lines of a connection to its session. It sets continues if the next input
 // continues the connection.
 func (s *stream) lines(ctx context.Context, l *listener, c *connection, to io.Writer, continues *bool) error {
 	f := &framer{framing: s.framing, end: true, most: int(s.p.house.limits.Load().Line), grow: s.p.house.contexts.borrow}
@@ -247,7 +247,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &t) && t.Timeout()
 }
 
-// hand gives a connection to the next input of the socket. It returns false if there is none.
+// hand gives a connection to the next input of the socket. It returns false if the socket has no
+// other input.
 func (l *listener) hand(c *connection) bool {
 	l.ports.mu.Lock()
 	defer l.ports.mu.Unlock()
@@ -302,7 +303,7 @@ func (w *peerWriter) interrupt() {
 	w.conn.SetWriteDeadline(time.Unix(1, 0))
 }
 
-// peerName returns the peer's IP address; on a unix socket its uid, or "local" if that is unknown.
+// peerName returns the peer's IP address; on a unix socket its uid, or "local" for an unknown uid.
 // It omits the port, which differs for each connection.
 func peerName(c net.Conn) string {
 	if t, ok := c.(*tls.Conn); ok {

@@ -65,7 +65,7 @@ func (k *Key) Kind() string {
 	return "text"
 }
 
-// Range returns the bounds of a number, or "" if there are none.
+// Range returns the bounds of a number, or "" for other values and for numbers without bounds.
 func (k *Key) Range() string {
 	number := k.kind == kindOf[Size]() || k.kind == kindOf[Duration]() || k.kind.Kind() == reflect.Int
 	if k.section || !number || k.most == 0 {

@@ -35,7 +35,7 @@ func (p *pipeline) isStuck(after time.Duration) bool {
 	return false
 }
 
-// stuckAfter bounds the time of a filter without progress.
+// stuckAfter returns how long a filter may make no progress before it counts as stuck.
 func (d *Daemon) stuckAfter() time.Duration {
 	if watchdog := d.house.options.Manager.Watchdog(); watchdog > 0 {
 		return watchdog / 2
@@ -57,8 +57,9 @@ func (d *Daemon) begin() {
 	d.sent(d.house.options.Manager.Ready(d.status()))
 }
 
-// stopping reports that the daemon is stopping. If the stop takes longer than slowStop, for example
-// because an output is blocked, it requests more time once. end prevents that request.
+// stopping reports to the service manager that the daemon is stopping. If the stop takes longer
+// than slowStop, for example because an output is blocked, it requests more time once. end prevents
+// that request.
 func (d *Daemon) stopping() (end func()) {
 	m := d.house.options.Manager
 	d.phase.Store(int32(stopping))

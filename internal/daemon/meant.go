@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// meant returns the section that a user probably meant by n, a text or a list. It returns "" if
-// that is unclear.
+// meant returns the section that a user probably meant by n, a text or a list. It returns "" if the
+// meaning is unclear.
 func (s *Section) meant(n *yaml.Node) string {
 	input, output := s.of == kindOf[Input](), s.of == kindOf[Output]()
 	if input && n.Kind == yaml.SequenceNode {
@@ -42,7 +42,7 @@ func (s *Section) meant(n *yaml.Node) string {
 }
 
 // indentingTab returns the position of the first tab in the indentation of the line, or of any line
-// if line is 0. It returns nil if there is none.
+// if line is 0. Without such a tab, it returns nil.
 func indentingTab(text []byte, line int) *yaml.Node {
 	n := 0
 	for one := range bytes.Lines(text) {

@@ -21,10 +21,10 @@ import (
 const (
 	dialTimeout = 10 * time.Second // for an attempt with its TLS handshake
 	sendBuffer  = 256 << 10        // bytes of the system's buffer for a remote peer
-	localBuffer = 64 << 10         // the same for a unix socket
+	localBuffer = 64 << 10         // bytes of the system's buffer for a unix socket
 	// bytes sent at once
 	sendPart = 16 << 10
-	owedSome = 64 << 10 // bytes before the peer's progress is read
+	owedSome = 64 << 10 // owed bytes from which the peer's progress is checked
 	// bytes; a longer beginning of a line is not repeated
 	owedLine = 1 << 20
 )

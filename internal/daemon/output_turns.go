@@ -8,7 +8,8 @@ import (
 
 const (
 	// lineWait bounds how long other streams wait until a silent stream has ended its line.
-	// lineMost bounds the wait for a stream that is not silent. After that, the line is ended.
+	// lineMost bounds the wait for a stream that is not silent. After either wait, the output ends
+	// the line.
 	lineWait = time.Second
 	lineMost = 30 * time.Second
 	// interval between checks whether the line has ended
@@ -112,7 +113,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// A persistent output retries failed attempts, with pauses.
+// A persistent retries the failed attempts of an output, with growing pauses.
 type persistent struct {
 	trouble
 	log  *slog.Logger

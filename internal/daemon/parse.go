@@ -93,7 +93,7 @@ func (p *parser) isFaulty(path string) bool {
 	return slices.ContainsFunc(p.faults, func(f Fault) bool { return f.Key == path })
 }
 
-// yamlLine returns an expression for the line number in an error of the YAML reader.
+// yamlLine returns a regular expression for the line number at the start of a YAML error.
 func yamlLine() *regexp.Regexp { return regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`) }
 
 // document returns the value of the only document in text, or nil after a fault.
@@ -229,7 +229,7 @@ func (p *parser) structure(n *yaml.Node, v reflect.Value, path string, depth int
 	}
 }
 
-// keyAt returns the node of the key at path, or other if there is none.
+// keyAt returns the node of the key at path, or other if the key was not read.
 func (p *parser) keyAt(other *yaml.Node, path string) *yaml.Node {
 	if n := p.at[path]; n != nil {
 		return n
@@ -237,7 +237,7 @@ func (p *parser) keyAt(other *yaml.Node, path string) *yaml.Node {
 	return other
 }
 
-// mapping calls visit for each key without a fault in a mapping.
+// mapping calls visit for each valid key in a mapping.
 func (p *parser) mapping(n *yaml.Node, path string, visit func(name string, key, value *yaml.Node)) {
 	lines := make(map[string]int)
 	for i := 0; i+1 < len(n.Content) && !p.spent; i += 2 {
@@ -361,7 +361,8 @@ func (p *parser) pipelines(n *yaml.Node, to *map[string]Pipeline, k *Key, path s
 	*to = all
 }
 
-// pipelineName returns an expression for names of pipelines, which occur in labels and file names.
+// pipelineName returns a regular expression for names of pipelines, which occur in labels and file
+// names.
 func pipelineName() *regexp.Regexp { return regexp.MustCompile(namePattern) }
 
 func (p *parser) list(n *yaml.Node, v reflect.Value, k *Key, path string, depth int) {

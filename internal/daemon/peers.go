@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	maxPeerName = 128         // bytes; the path of a socket is the longest name
+	maxPeerName = 128         // bytes; a longer name is cut
 	leaveWait   = time.Second // wait of a new connection for the end of the previous one
 	saveEvery   = time.Second // shortest time between two saves
 )
@@ -41,7 +41,7 @@ type memory struct {
 	file   *contextfile.File
 }
 
-// name returns the path of the file, or "" if there is none.
+// name returns the path of the file, or "" without a file.
 func (m *memory) name() string {
 	if path := m.path.Load(); path != nil {
 		return *path
@@ -270,8 +270,8 @@ func (m *memory) saveLocked() error {
 	return nil
 }
 
-// saveUntil saves changed contexts within a second, until done is closed. After a slow save, it
-// pauses 20 times as long.
+// saveUntil saves changed contexts every second, until done is closed. After a save that takes
+// longer than 50 ms, it pauses 20 times as long as the save took.
 func (m *memory) saveUntil(done <-chan struct{}) {
 	var told seldom.Limiter
 	for pause := saveEvery; ; {

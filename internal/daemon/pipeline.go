@@ -71,12 +71,12 @@ type pipeline struct {
 	sessions map[*session]struct{}
 	trouble  error     // why the input is not open; nil: open
 	failed   time.Time // start of the last failed run
-	unsaved  error     // why no checkpoint is kept; nil: one is kept
+	unsaved  error     // reason for running without a checkpoint: a foreign file; else nil
 
 	stop   context.CancelFunc // ends the input
 	done   chan struct{}      // the input has ended
 	unsent atomic.Int64       // bytes that peers of replaced outputs have not received
-	last   atomic.Bool        // no other run continues this one
+	last   atomic.Bool        // no later run continues reading the files
 	ending atomic.Bool        // the daemon ends
 }
 
@@ -188,8 +188,8 @@ func (p *pipeline) fails(begin time.Time, err error) {
 	p.trouble, p.failed = err, begin
 }
 
-// setUnsaved records whether a foreign file is at the checkpoint's path, and the input runs without
-// a checkpoint. It logs the reason once.
+// setUnsaved records whether the input runs without a checkpoint because a foreign file is at the
+// checkpoint's path. It logs the reason once.
 func (p *pipeline) setUnsaved(foreign bool, err error) {
 	p.mu.Lock()
 	before := p.unsaved

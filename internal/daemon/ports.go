@@ -14,7 +14,7 @@ import (
 )
 
 // ports are the sockets of all inputs, the service and the admin listener. A reload opens new
-// inputs before it ends old ones. So a socket in both configurations stays open, and no waiting
+// inputs before it ends old inputs. So a socket in both configurations stays open, and no waiting
 // connection is refused. A ports is safe for concurrent use.
 type ports struct {
 	inherited *service.Sockets
@@ -98,7 +98,7 @@ func (p *ports) listen(address string, a admission) (listeners, error) {
 	return all, nil
 }
 
-// packets is like listen, for udp:HOST:PORT, unixgram:PATH and systemd:NAME.
+// packets is like listen, for datagrams: udp:HOST:PORT, unixgram:PATH and systemd:NAME.
 func (p *ports) packets(address string, a admission) (all []*packets, err error) {
 	if a.tls != nil {
 		return nil, fmt.Errorf("%s: tls is not available for datagrams; use tcp:, or leave tls out", address)
@@ -487,7 +487,8 @@ func parseAddress(s string, datagrams bool) (address, error) {
 // bytes.
 const maxSocketPath = 103
 
-// mayListen returns an error if other machines can reach the address without permission.
+// mayListen returns an error if other machines can reach the address, and to neither allows them
+// nor has TLS.
 func (a address) mayListen(to admission) error {
 	if a.network != "tcp" && a.network != "udp" {
 		return nil
@@ -497,7 +498,7 @@ func (a address) mayListen(to admission) error {
 	return remoteRefused(a.String(), host != "localhost" && (ip == nil || !ip.IsLoopback()), to)
 }
 
-// mayAccept is like mayListen, for an open socket.
+// mayAccept is like mayListen, for an open socket with the address local.
 func mayAccept(name string, local net.Addr, to admission) error {
 	var ip net.IP
 	switch l := local.(type) {

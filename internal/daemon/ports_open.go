@@ -13,8 +13,8 @@ import (
 // staleTime bounds the check whether a process listens on an existing unix socket.
 const staleTime = time.Second
 
-// listen opens the socket of an address other than systemd. release removes the socket's file. It
-// is nil if there is no file.
+// listen opens the socket of an address other than systemd. release removes the socket's file, and
+// is nil for a socket without a file.
 func (a address) listen(to admission) (s socket, release func(), err error) {
 	unix := a.network == "unix" || a.network == "unixgram"
 	mode := to.mode

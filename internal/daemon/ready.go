@@ -58,7 +58,7 @@ func (d *Daemon) problems(now time.Time) (all []problem) {
 	return all
 }
 
-// outputProblem returns the problem of the output, or "" if there is none.
+// outputProblem returns the problem of the output, or "" if the output works.
 func (p *pipeline) outputProblem(now time.Time) string {
 	_, stalled, failed := p.counts.writes.state(now)
 	_, trying := p.stage.Load().attempts()
@@ -94,7 +94,8 @@ func status(n int, all []problem) string {
 	return text
 }
 
-// where names the part of p, or is nil for the daemon itself.
+// where returns a prefix for the text of p: the part of a pipeline, or that a reload has failed. It
+// is nil for the daemon itself.
 func (p *problem) where() []string {
 	switch {
 	case p.Pipeline != "":

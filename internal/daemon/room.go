@@ -19,7 +19,7 @@ const (
 
 // A room bounds the connections of listeners. A peer has at most three quarters of the seats, and
 // cannot shut out others. If no seat is free, a new HTTP connection replaces the connection that
-// has been without a request for longest, if this is at least slowAfter.
+// has been without a request for longest, if for at least slowAfter.
 type room struct {
 	most func() int
 
@@ -35,7 +35,7 @@ type seat struct {
 	room    *room
 	peer    string // a result of peerName
 	conn    net.Conn
-	refused bool // beyond the limit: its requests are refused
+	refused bool // the seat is beyond the limit, and its requests are refused
 
 	// guarded by room.mu
 	requests int           // in progress
@@ -44,7 +44,7 @@ type seat struct {
 	left     bool
 }
 
-// ofPeer bounds the seats of one peer.
+// ofPeer returns the maximum number of seats of one peer in a room with most seats.
 func ofPeer(most int) int { return most - most/4 }
 
 // enter takes a seat for a connection other than HTTP. It returns nil if no seat is free for the
@@ -103,8 +103,8 @@ func (r *room) sit(s *seat) {
 	r.peers[s.peer]++
 }
 
-// slowest returns the seat that has been without a request for longest, or nil if that is less than
-// slowAfter. If own is set, it considers only the peer's seats.
+// slowest returns the seat that has been without a request for longest, if for at least slowAfter,
+// or nil. If own is set, it considers only the seats of the peer of s.
 func (r *room) slowest(s *seat, own bool) *seat {
 	for e := r.waiting.Front(); e != nil; e = e.Next() {
 		other := e.Value.(*seat)
@@ -143,7 +143,7 @@ func (s *seat) leave() {
 	s.room.leave(s)
 }
 
-// begin begins a request. It returns false if another connection has taken the seat. s.conn is then
+// begin begins a request. It returns false if another connection has taken the seat. Then s.conn is
 // being closed.
 func (s *seat) begin() bool {
 	s.room.mu.Lock()
@@ -164,7 +164,8 @@ func (s *seat) end() {
 	}
 }
 
-// closeNow closes a connection, but not its TLS: that would wait for a peer that does not read.
+// closeNow closes a connection without closing its TLS, which would wait for a peer that does not
+// read.
 func closeNow(c net.Conn) {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()

@@ -142,5 +142,5 @@ func (k *Key) values(s *Section) object {
 	return text
 }
 
-// plain removes Markdown's markup from text.
+// plain removes Markdown's backquotes from text.
 func plain(text string) string { return strings.ReplaceAll(text, "`", "") }

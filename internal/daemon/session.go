@@ -52,7 +52,7 @@ type session struct {
 	timer   *time.Timer
 	err     error // error of the timer's goroutine
 	ended   bool
-	over    atomic.Bool // ended
+	over    atomic.Bool // equals ended, for readers without mu
 	// the timer has printed held lines since the last call of [follow.Sink.Changed]
 	decided atomic.Bool
 	end     atomic.Int64 // offset in the output after the last write; 0 before the first
@@ -63,12 +63,12 @@ type session struct {
 	// context for memory; nil: none yet, or the session is parked
 	snapshot  atomic.Pointer[[]byte]
 	weighed   time.Time // time of the last computation of the context's bytes
-	processes int64     // contexts of the session
+	processes int64     // processes that the metric of contexts counts for the session
 	turn      turn
 }
 
-// session returns a session for a new stream, which the caller closes or suspends. own receives the
-// output; if own is nil, the pipeline's output does.
+// session returns a session for a new stream, which the caller closes or suspends. The output goes
+// to own, or to the pipeline's output if own is nil.
 func (p *pipeline) session(peer string, own io.Writer) *session {
 	s := &session{p: p, peer: peer, own: own, used: time.Now()}
 	p.mu.Lock()
@@ -80,7 +80,7 @@ func (p *pipeline) session(peer string, own io.Writer) *session {
 }
 
 // Write filters whole lines. On return, the output has all lines except those held by the filter. A
-// line longer than the limit may come in parts. The last line of a stream may have no end.
+// line longer than the limit may come in parts. The last line of a stream may have no line end.
 func (s *session) Write(lines []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,7 +113,8 @@ func (s *session) Write(lines []byte) (int, error) {
 	return n, err
 }
 
-// wake makes the filter if there is none. The filter gets the context of a parked session.
+// wake makes the session's filter if the session is new or parked. The filter gets the context of a
+// parked session.
 func (s *session) wake() {
 	if s.in != nil {
 		return
@@ -168,7 +169,8 @@ func (s *session) begin() {
 	})
 }
 
-// park replaces the filter with its context. It returns false if the filter has none yet.
+// park replaces the filter with its context. It returns false if the input has no context: see
+// [input.Writer.AppendContext].
 func (s *session) park() bool {
 	if s.in == nil {
 		return true
@@ -187,8 +189,8 @@ func (s *session) park() bool {
 	return true
 }
 
-// count adds the filter's counts to the session's totals and the daemon's metrics, without the
-// counts that earlier calls have added.
+// count adds the filter's counts since the last call to the session's totals and the daemon's
+// metrics.
 func (s *session) count() {
 	now := s.stats()
 	s.total[0] += now.Resolved - s.counted.Resolved
@@ -318,7 +320,7 @@ func (s *session) suspend() (context []byte, err error) {
 	return s.parked, errors.Join(s.err, err)
 }
 
-// context appends the context of the stream so far. It returns false if there is none.
+// context appends the context of the stream so far. It returns false if the stream has no context.
 func (s *session) context(dst []byte) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

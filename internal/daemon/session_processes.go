@@ -19,7 +19,8 @@ func (s *session) release() error {
 	return s.err
 }
 
-// saveAfter prints the held lines of s, and saves the contexts of the pipeline.
+// saveAfter prints the held lines of s, and saves the contexts of the pipeline. A failed save is
+// only logged.
 func (m *memory) saveAfter(s *session) error {
 	if err := s.release(); err != nil {
 		return err

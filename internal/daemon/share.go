@@ -46,7 +46,7 @@ func (s *session) restage() {
 	s.adopt()
 }
 
-// awaken records that the session has a filter. It parks another session if too many have one.
+// awaken counts the session's filter. If too many sessions have a filter, it parks another session.
 func (s *session) awaken() {
 	if other := s.p.house.contexts.wake(s); other != nil && other.mu.TryLock() {
 		defer other.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *session) saved() (context []byte, used time.Time) {
 		}
 		s.keepSnapshot()
 	} else {
-		s.memory.changed.Store(true) // the next save includes it
+		s.memory.changed.Store(true) // the next save includes the context
 	}
 	if c := s.snapshot.Load(); c != nil {
 		context = *c

@@ -56,8 +56,8 @@ type site struct {
 	serve func(http.ResponseWriter, *http.Request)
 }
 
-// A web is the HTTP server at one address. Each path belongs to a site. A path that ends with a
-// slash includes all paths below it.
+// A web is the HTTP server at one address. Each path belongs to a site. A path of the form /NAME/
+// includes all paths below it.
 type web struct {
 	key     string // key in webs.all
 	address string
@@ -111,7 +111,7 @@ func (s *webs) open(address string, a admission) (*web, error) {
 	return w, nil
 }
 
-// release ends a use of w. The last one stops the server.
+// release ends a use of w. The last release stops the server.
 func (w *web) release() {
 	w.of.mu.Lock()
 	w.users--
@@ -183,7 +183,8 @@ func (w *web) paths() (paths, hosts []string) {
 	return paths, hosts
 }
 
-// route begins a request to the site that owns the path. It returns nil if there is none.
+// route begins a request to the site that owns the path. It returns nil if no running site owns the
+// path.
 func (w *web) route(path string) *site {
 	w.of.swap.RLock()
 	defer w.of.swap.RUnlock()
@@ -252,7 +253,7 @@ type seats struct {
 	all  *seated
 }
 
-// Accept returns the next connection.
+// Accept returns the next connection. If no seat is free, serve refuses the connection's requests.
 func (l *seats) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
@@ -266,7 +267,7 @@ func (l *seats) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// A seated has the seats of an HTTP server's open connections.
+// A seated maps the open connections of an HTTP server to their seats.
 type seated struct {
 	mu     sync.Mutex
 	byConn map[net.Conn]*seat
