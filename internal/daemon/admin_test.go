@@ -20,7 +20,6 @@ pipelines:
   app: {input: {stdin: true}, output: {file: DIR/out.log}}
 `
 
-// adminAnswer returns the answer of d's admin listener.
 func adminAnswer(t *testing.T, d *Daemon, method, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()

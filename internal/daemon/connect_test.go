@@ -106,7 +106,7 @@ func numbered(n int) string { return fmt.Sprintf("line %d.%s", n, strings.Repeat
 
 // The peer is away at first, and then resets its connections. On a unix socket, the output even
 // sends the last lines again, without another write. Over TCP this is impossible: the system
-// reports acknowledged bytes, not read ones.
+// reports acknowledged bytes, which the peer may not have read.
 func TestConnectionsSendAgainWhatAPeerMayNotHave(t *testing.T) {
 	const lines = 20000
 	path := filepath.Join(t.TempDir(), "socket")

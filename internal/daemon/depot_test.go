@@ -53,8 +53,8 @@ func debugFile(t *testing.T) (path string, data []byte) {
 	return path, data
 }
 
-// comment returns the expected answer for the section .comment of the debug file, whose place is
-// known from readelf -S.
+// comment returns the expected answer for the section .comment of the debug file, whose offset and
+// size are from readelf -S.
 func comment(data []byte) string { return fmt.Sprintf("size 106: 200 %s", data[0x14a8:0x14a8+106]) }
 
 func TestDebugFilesAreServed(t *testing.T) {
@@ -99,8 +99,8 @@ func TestDebugFilesAreServed(t *testing.T) {
 	owesNothing(t, d)
 }
 
-// A behind is a debuginfod server with the file of serverID. It counts requests by path, and waits
-// for may before it answers.
+// A behind is a debuginfod server with the file of serverID. It counts requests by path, and
+// answers once may is closed.
 type behind struct {
 	*httptest.Server
 	may chan struct{}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// cutUp returns the lines of a stream that arrives in pieces of the given sizes, repeated.
+// cutUp returns the lines of a stream that arrives in pieces. The sizes of the pieces repeat.
 func cutUp(f *framer, stream []byte, sizes ...int) []byte {
 	var got []byte
 	for i := 0; len(stream) > 0; i++ {
@@ -98,7 +98,7 @@ func TestBuffersOfStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// No byte may be lost, whatever lengths a stream has, and the buffer is bounded.
+// Whatever lengths a stream has, no letter may be lost, and the buffer stays small.
 func FuzzFraming(f *testing.F) {
 	for _, s := range []string{"5 <1>ab", "-1 x\n", "99999999999 x", "5000 <1>x\n", "a\nb", "0 \x00\n"} {
 		f.Add([]byte(s), uint8(3), uint8(1))

@@ -107,8 +107,8 @@ func appLog(t *testing.T, d *Daemon) string {
 	return string(text)
 }
 
-// One peer may have three quarters of the connections. Connections beyond are closed at once, and
-// seats of closed ones are used again.
+// One peer may have three quarters of the connections. Further connections are closed at once, and
+// a connection that ends frees its seat.
 func TestConnectionsBeyondTheLimitAreClosed(t *testing.T) {
 	d, log, calm := hostile(t, `{listen: "tcp:127.0.0.1:0"}`, "limits: {connections: 256}")
 	var open []net.Conn

@@ -21,8 +21,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// raw sends a request, byte by byte if it contains "slowly", and returns the status lines of the
-// answers, or how the connection ended.
+// raw sends a request, and returns the responses up to the end of the connection, which is always
+// "closed".
 func raw(t *testing.T, addr, request string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -51,8 +51,8 @@ func raw(t *testing.T, addr, request string) string {
 	}
 }
 
-// Proxies and servers may disagree on such requests (request smuggling). They are refused, or read
-// as RFC 9112 requires, and the connection is closed.
+// Proxies and servers may disagree on unclear requests (request smuggling). These requests are
+// refused, or read as RFC 9112 requires, and the connection is closed.
 func TestRequestsOfUnclearMeaningAreRefused(t *testing.T) {
 	_, url, dir := serving(t, peerPipeline+"  app: {input: {http: \"ADDR\", path: /app}, output: {file: DIR/out.log}}\n")
 	addr := strings.TrimPrefix(url, "http://")

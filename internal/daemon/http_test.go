@@ -31,8 +31,8 @@ func freeAddress(t *testing.T) string {
 	return testenv.FreeAddress(t)
 }
 
-// serving starts a daemon with the pipelines in text, in which ADDR is replaced by the daemon's
-// address.
+// serving starts a daemon with these pipelines, in which ADDR is replaced by the daemon's address,
+// and DIR by a new folder.
 func serving(t *testing.T, text string) (d *Daemon, url, dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -26,7 +26,7 @@ const (
 	linePrefix    = "2023-11-14T22:13:20.123456Z host app[7]: "
 )
 
-// uploaded sends a journal like systemd-journal-upload.
+// uploaded sends a journal as systemd-journal-upload does, and returns the response as text.
 func uploaded(t *testing.T, url, body string) string {
 	t.Helper()
 	return post(t, "POST", url, unsized{strings.NewReader(body)}, "Content-Type", "application/vnd.fdo.journal", "Expect", "100-continue")

@@ -3,7 +3,7 @@ package daemon
 import "testing"
 
 // One mistake is reported in one line, with the probable correction. Missing keys are reported
-// after misspelt ones.
+// after misspelt keys.
 func TestMistakesAreNamedByWhatIsMeant(t *testing.T) {
 	const good = "pipelines:\n  app:\n    input: {stdin: true}\n    output: {stdout: text}\n"
 	input := func(v string) string {

@@ -88,7 +88,7 @@ func (m *moving) dial(network, address string) net.Conn {
 	return c
 }
 
-// Modules in the logs of these tests: the debug file of known exists, that of unknown does not.
+// Modules in the logs of these tests: only known has a debug file.
 const (
 	known   = "{{{reset}}}\n{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n{{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}"
 	unknown = "{{{reset}}}\n{{{module:0:b.so:elf:bbbbbbbbbbbbbbbb}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0}}}"
@@ -103,7 +103,7 @@ const (
 		"pipelines: {app: {input: {stdin: true}, patience: {servers: 1m}, output: {file: DIR/out.log}}}\n"
 )
 
-// Each metric has its first value before the event, and changes with it.
+// Each metric has a known value before an event that changes it.
 func TestEachMetricMoves(t *testing.T) {
 	debug, err := os.ReadFile("../../filter/testdata/debug/.build-id/a0/a1a2a3a4a5a6a7.debug")
 	if err != nil {
@@ -124,7 +124,7 @@ func TestEachMetricMoves(t *testing.T) {
 		name   string
 		config string
 		move   func(m *moving)
-		want   string // series, from and to; a value > means: more than from
+		want   string // lines of a series, its value before, and its value after; > is any larger value
 	}{
 		{"lines are read and written", movingFile, lines("one", "two"), "input_lines_total{input=app} 0 2\ninput_bytes_total{input=app} 0 8\noutput_bytes_total{output=app} 0 8\noutput_blocked_seconds_total{output=app} 0 >"},
 		{"frames are resolved", movingFile, lines(known, "{{{bt:0:0x50017b:ra}}}", "{{{bt:1:0x50017b:ra}}}", "{{{bt:2:0x50018d:pc}}}", "{{{pc:0x50017b:ra}}}", "{{{data:0x5011dc}}}"),
@@ -216,7 +216,7 @@ memory_bytes{of=frames} 0 >`},
 				c.Write(bytes.Repeat([]byte("x"), 1000))
 			}
 			go io.Copy(io.Discard, m.stdout)
-			for m.t.Context().Err() == nil { // the next datagram has the number of dropped ones
+			for m.t.Context().Err() == nil { // the next datagram has the number of dropped datagrams
 				c.Write([]byte("x"))
 				time.Sleep(time.Millisecond)
 			}

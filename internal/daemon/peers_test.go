@@ -94,8 +94,8 @@ func TestContextsOfOpenConnectionsAreSaved(t *testing.T) {
 	await(t, filepath.Join(other, "out.log"), frame+"after\n")
 }
 
-// Without a key, a later connection might continue the context of the wrong process, and frames get
-// wrong names. With a key, the connections share one context.
+// Without a key, a later connection might continue the context of the wrong process, and frames
+// would get wrong names. With a key, the connections share one context.
 func TestSeveralConnectionsOfAPeer(t *testing.T) {
 	keyed := strings.ReplaceAll("[1] "+strings.ReplaceAll(crashContext, "\n", "\n[1] "), "[1] \n", "")
 	keyed = strings.TrimSuffix(keyed, "[1] ")

@@ -167,7 +167,7 @@ func TestListenersAreHandedOver(t *testing.T) {
 	if err := <-accepted; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("the first Accept: got %v", err)
 	}
-	for range 3 { // they wait in the socket, since no input accepts them
+	for range 3 { // the connections wait in the socket, since no input accepts them
 		c, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)

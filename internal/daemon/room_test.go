@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A visit is one step of a test: a new connection, or an event of an earlier one.
+// A visit is one step of a test: a new connection, or an event of an earlier connection.
 type visit struct {
 	do   string // come PEER, enter PEER, begin N, end N, leave N, wait DURATION
 	want string // for come and enter: the result, and the number of the connection that is closed in exchange
