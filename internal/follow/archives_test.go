@@ -323,7 +323,7 @@ func TestLossesOfCompressedFilesAreTold(t *testing.T) {
 	for name, test := range map[string]struct {
 		packed func(b []byte) []byte
 		suffix string
-		lost   int64 // -1: it is compared with the message only
+		lost   int64 // -1: read and lost bytes together must be the rest
 		told   string
 	}{
 		"whole":                    {func(b []byte) []byte { return b }, ".gz", 0, ""},

@@ -8,15 +8,15 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// An arrivals compares the number of files that got the name, according to creation events, with
-// the number of opened files. An excess of events means that files were gone before they could be
-// opened.
+// An arrivals compares the number of files that got the source's name, according to creation
+// events, with the number of opened files. An excess of events means that files were gone before
+// they could be opened.
 type arrivals struct {
 	places   []place // to watch for changes
 	silentFS bool    // no events arrive from the folder of the name
 
-	created atomic.Int64 // file of the name, by the same events; guarded by the watcher's mutex
-	named   named        // file of the name according to the same events; guarded by the watcher's mutex
+	created atomic.Int64 // files that got the name since restart, according to creation events
+	named   named        // file that has the name, according to these events; guarded by the watcher's mutex
 	taken   int64        // opened files that are included in created
 	// unopened file that had the name before the count began; zero: none
 	uncounted lineage.ID

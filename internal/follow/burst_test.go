@@ -42,7 +42,7 @@ const burstMost = 130
 const burstKept = 8
 
 // A burstStyle is a way to rotate. rotate renames the complete file, and create begins the next
-// one.
+// file.
 type burstStyle struct {
 	name   string
 	keep   int // rotated files that are kept
@@ -193,8 +193,8 @@ func (b *burst) rotations(n int) {
 // A burstLoss counts missing, repeated and misplaced lines.
 type burstLoss struct {
 	lines     int // lines that did not arrive
-	files     int // files with such lines
-	parts     int // files of which some lines arrived and others did not
+	files     int // files with missing lines
+	parts     int // files whose lines arrived only in part
 	stayed    int // lost lines of files that existed for at least a second
 	doubled   int
 	unordered int
@@ -204,7 +204,7 @@ func (l burstLoss) String() string {
 	return fmt.Sprintf("%d lines of %d files lost (%d of files that stayed, %d of files read in part), %d doubled, %d out of order", l.lines, l.files, l.stayed, l.parts, l.doubled, l.unordered)
 }
 
-// loss compares the printed lines with the written ones.
+// loss compares the printed lines with the written lines.
 func (b *burst) loss(printed string) (l burstLoss) {
 	count := make([]int, b.lines)
 	last := -1
@@ -258,8 +258,8 @@ func (l *log) missed() (n int) {
 }
 
 // In each style, no line is lost, repeated or misplaced if its file exists for a second. A file
-// that was never opened is reported. With TEST_LONG=1, the loss is also compared with that of tail
-// -F.
+// that was never opened is reported. With TEST_LONG=1, the loss is also compared with the loss of
+// tail -F.
 func TestBurstsBetweenRotationsAreRead(t *testing.T) {
 	rotations, polls := 6, []bool{false}
 	if long() {

@@ -216,7 +216,8 @@ func (x *stepper) read(want string) {
 	x.t.Fatal("no end of turns")
 }
 
-// age lets the rotated files look as if they had not grown, or been examined, for a while.
+// age makes the rotated files look as if they had last grown earlier, and had not been examined
+// since.
 func (x *stepper) age(by time.Duration) {
 	for _, g := range x.s.old {
 		g.moved = g.moved.Add(-by)

@@ -10,8 +10,8 @@ import (
 // Limits of compressed files.
 const (
 	unpackPart = 32 << 10 // bytes unpacked at once
-	// unpacked bytes that remain when old ones are dropped, at twice this number: one read, the
-	// unfinished line before it, and the bytes that a checkpoint hashes
+	// unpacked bytes that are kept when the window has twice this size: one read, the unfinished
+	// line before it, and the bytes that a checkpoint hashes
 	unpackWindow = readSize + rereadSize
 	// Contents longer than unpackFloor plus unpackRatio times the file are a bomb: gzip's largest
 	// ratio is 1,032.
@@ -42,7 +42,7 @@ type contents struct {
 
 	in     *packedReader
 	r      io.Reader // the decoder; nil before begin, and after finish
-	done   func()    // frees its memory
+	done   func()    // frees the decoder's memory
 	at     int64     // bytes unpacked so far
 	window []byte    // the last unpacked bytes
 	size   int64     // size of the contents; -1: not known yet
@@ -162,8 +162,8 @@ func (c *contents) finish() {
 	c.r, c.done = nil, nil
 }
 
-// failed turns an error of the decoder into a damage. If the file could not be read, failed returns
-// that error, and the next use restarts the decoder.
+// failed turns an error of the decoder into a damage. If a read of the file has failed, it returns
+// the error of the read, and the next use restarts the decoder.
 func (c *contents) failed(err error) error {
 	in := c.in
 	if in.err != nil {

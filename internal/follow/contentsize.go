@@ -16,7 +16,7 @@ func (g *generation) damagedSize(err error) (size int64, known bool) {
 	return g.contentSize()
 }
 
-// format returns the format of a compressed file, or nil.
+// format returns the format of a compressed file, or nil if the format is unknown.
 func (h *handle) format() (*unpack.Format, error) {
 	head := make([]byte, unpack.LongestMagic)
 	n, err := h.ReadAt(head, 0)

@@ -19,7 +19,7 @@ import (
 // Limits of checks of the file system.
 const (
 	listCheap = 2 * time.Millisecond // a folder that is listed faster is listed at every change
-	// a larger folder that changes all the time is listed for at most 1/16 of the time
+	// a slower folder that changes all the time is listed for at most 1/listShare of the time.
 	listShare = 16
 	// more than the clock step of any file system without fractions of a second: FAT's is 2 s
 	coarseStep       = 3 * time.Second
@@ -30,7 +30,7 @@ const (
 	shortTime  = time.Minute
 	// open rotated files of one name; others are examined when their folder changes
 	maxHeld = 8
-	// files checked per poll interval, at 1/100 of a processor
+	// files checked per poll interval, which takes 1/100 of a processor
 	safetyShare = 100
 	// idle files with events compared per poll interval; an overflow of the event queue examines
 	// all files
@@ -52,7 +52,7 @@ const (
 // A disk is the file system state that all sources share: listings of folders, and the number of
 // open files. A disk is safe for concurrent use.
 type disk struct {
-	room  int64                // number of open files above which idle ones are closed
+	room  int64                // number of open files above which idle files are closed
 	short shortage             // lack of descriptors, if others use them
 	full  func()               // called once, when too many files are open
 	tight atomic.Bool          // full was called
@@ -79,7 +79,7 @@ type folder struct {
 	// no events arrive from the folder, as on a network file system: its cached state may be old
 	silent     bool
 	state      folderState   // at the last check
-	stateSince time.Duration // first seen at this time
+	stateSince time.Duration // time at which state was first seen
 	listed     folderState   // before the last listing
 	begun      time.Duration // start of the last listing; -1: never listed
 	took       time.Duration // duration of the last listing

@@ -355,7 +355,7 @@ func TestFilesThatHaveTheNameAreNotLost(t *testing.T) {
 		if err := os.Link(a, b); err != nil {
 			t.Fatal(err)
 		}
-		s.arrivals.created.Store(s.arrivals.taken + 1) // like its event
+		s.arrivals.created.Store(s.arrivals.taken + 1) // as the event of the link does
 		turns(t, f, b)
 		if !present {
 			if err := os.Remove(b); err != nil {

@@ -110,7 +110,7 @@ type Options struct {
 	// the loss is reported.
 	Unpack func(packed io.Reader) (contents io.Reader, done func(), err error)
 
-	// Start is the place at which reading begins.
+	// Start is the place at which reading begins in files without a checkpoint.
 	Start Start
 
 	// State is the path of the checkpoint file. If it is empty, there is no checkpoint.
@@ -119,7 +119,7 @@ type Options struct {
 	// Poll turns off the system's events on files.
 	Poll bool
 
-	// Interval is the time between two checks of a file without events. 0 is 250 ms.
+	// Interval is the time between two checks of a file without events. 0 selects 250 ms.
 	Interval time.Duration
 
 	// RotateWait is how long a renamed file is kept open for late lines after its last growth. 0
@@ -127,7 +127,7 @@ type Options struct {
 	// replaced Sink is closed after 5 s without growth: see [Sink.Rotated].
 	RotateWait time.Duration
 
-	// Workers is the number of sinks that may run at the same time. 0 is 16.
+	// Workers is the number of sinks that may run at the same time. 0 selects 16.
 	Workers int
 
 	// Skip reports whether a file must not be followed, such as this process's own standard output.
@@ -135,8 +135,8 @@ type Options struct {
 	Skip func(os.FileInfo) bool
 
 	// Taken returns the number of output bytes that the reader has taken, counted like
-	// [Sink.Written]. A checkpoint leaves out other lines: if the reader dies, the next run prints
-	// them again. If Taken is nil, all written bytes count as taken.
+	// [Sink.Written]. A checkpoint leaves out lines that the reader has not taken: if the reader
+	// dies, the next run prints them again. If Taken is nil, all written bytes count as taken.
 	Taken func() int64
 
 	// Sync makes the output written so far survive a power cut. It is called before a checkpoint is

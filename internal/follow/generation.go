@@ -40,13 +40,13 @@ type generation struct {
 	hole   bool      // the file was truncated and rewritten: skip its leading NUL bytes
 	moved  time.Time // last growth
 	looked time.Time // last look for late lines
-	// size at the last successful look: a truncation reports its loss
+	// size at the last successful look, from which a truncation computes its loss
 	largest int64
 	// reading stops at this offset for now: later bytes may be younger than lines in another file;
 	// 0: no limit
 	until        int64
-	copied       bool // it does not grow: a copy of a truncated file, or compressed
-	namedArchive bool // it has the name of a compressed file
+	copied       bool // the file does not grow: a copy of a truncated file, or compressed
+	namedArchive bool // the file has the name of a compressed file
 	// contents of a compressed file, to which all offsets refer; nil: not compressed
 	contents *contents
 }
@@ -180,7 +180,7 @@ func (g *generation) lines(ctx context.Context, buf []byte, emit func(p []byte, 
 		switch {
 		case err == nil:
 			g.largest = size
-		case errors.Is(err, errTruncated): // the old time lets the next look detect it
+		case errors.Is(err, errTruncated): // the old time lets the next look detect the truncation
 			g.mtime = last
 			fallthrough
 		default:
@@ -336,7 +336,8 @@ func (g *generation) inParts(ctx context.Context, end int64, buf []byte, emit fu
 	return g.seek(end)
 }
 
-// skip skips quiet lines if they have more than lookBack bytes.
+// skip skips the quiet lines more than lookBack bytes before the first printed line. If the file
+// must be read from its beginning, it skips none.
 func (g *generation) skip() error {
 	g.skips = false
 	if g.needsBeginning() {

@@ -24,8 +24,8 @@ func entryOf(path string, off int64) json.RawMessage {
 	return fmt.Appendf(nil, `{"path":%q,"reading":[{"off":%d}]}`, path, off)
 }
 
-// The content is the sum of the records before the first torn record, or before the first whose
-// output a power cut may have lost.
+// The content is the sum of the records before the first torn record, or before the first record
+// whose output a power cut may have lost.
 func TestJournalsAreFolded(t *testing.T) {
 	const started, id = 1000, "id of this start"
 	whole := record{Names: []string{"*"}, Files: []json.RawMessage{entryOf("a", 1), entryOf("b", 1)}}
@@ -260,7 +260,7 @@ func offsets(t *testing.T, path string, starts ...boot) map[string]int64 {
 	return all
 }
 
-// Only the first record lists all entries, and only it is synced.
+// Only the first record lists all entries, and only this record is synced.
 func TestRecordsHaveWhatHasChanged(t *testing.T) {
 	w, syncs := testSaver(t, nil)
 	const files = 1000

@@ -66,7 +66,7 @@ func TestUnfinishedLinesAtTheEnd(t *testing.T) {
 // A counter counts the bytes and lines that it gets.
 type counter struct {
 	bytes, lines int64
-	other        bool // whether a byte is not part of the line
+	other        bool // a byte other than x and the line end was written
 }
 
 func (c *counter) Write(p []byte) (int, error) {
@@ -169,7 +169,7 @@ func TestLinesOfUTF16AreWhole(t *testing.T) {
 		{"\xff\xfea\x00\n\x00|", "\x0a\x4e\n", "\x00|", "c\x00\n\x00|", "d\x00"}, // U+4E0A
 		{"\xfe\xff\x00a\x00\n|", "\x0a\x4e\x00", "\n|", "\x00c\x00\n|", "\x00d"},
 		{"\xff\xfeA\x00", "a short line\n", strings.Repeat("a line of UTF-8\n", 5) + "|", "no end"},
-		{"\xff\xfe\x00\x00\n|", "\x00\x00\x00"}, // UTF-32 has no lines of its own
+		{"\xff\xfe\x00\x00\n|", "\x00\x00\x00"}, // in UTF-32, the byte 0x0A alone ends a line
 	} {
 		path := filepath.Join(t.TempDir(), "app.log")
 		write(t, path, "")

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// An outlet is a sink with the last argument of its Quiet.
+// An outlet is a sink that records the last argument of Quiet.
 type outlet struct {
 	*Sink
 	quiet  bool

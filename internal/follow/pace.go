@@ -8,7 +8,7 @@ import (
 )
 
 // The pace of checkpoints. Rare checkpoints mean more lines printed twice after a kill. Frequent
-// ones slow down the printing.
+// checkpoints slow down the printing.
 const (
 	saveDelay  = 50 * time.Millisecond // usual time between output and its checkpoint
 	saveBytes  = 1 << 20               // bytes of output after which a checkpoint is due at once
@@ -40,7 +40,7 @@ func (p *pacer) printed(now time.Time, n int64) {
 	p.bytes += n
 }
 
-// due returns the time of the next checkpoint. It returns false if none is needed.
+// due returns the time of the next checkpoint. It returns false if no output needs a checkpoint.
 func (p *pacer) due() (time.Time, bool) {
 	if p.first.IsZero() {
 		return time.Time{}, false
@@ -70,7 +70,7 @@ func (p *pacer) end(now time.Time, cost time.Duration, failed bool) {
 	p.next = now.Add(pause)
 }
 
-// delay delays the next checkpoint if the last n checkpoints made no entry valid.
+// delay delays the next checkpoint if the last n checkpoints saw no progress of the reader.
 func (p *pacer) delay(now time.Time, n int) {
 	if at := now.Add(min(saveDelay<<min(n, 10), saveStalled)); n > 0 && at.After(p.next) {
 		p.next = at
@@ -158,7 +158,7 @@ func (r *run) arm() {
 
 // requestSnapshots is called when the timer fires. It requests snapshots from the sources with
 // output. If the timer fires again before all snapshots have arrived, it writes the checkpoint
-// without the missing ones.
+// without the missing snapshots.
 func (r *run) requestSnapshots() {
 	switch r.state {
 	case asking:
@@ -235,8 +235,8 @@ type snapshots struct {
 }
 
 // affords reports whether the source may take an unrequested snapshot. With a pipe, each turn
-// should end with a snapshot: the position of the pipe's reader decides which one is valid. Such
-// snapshots take at most 1/saveShare of the time, except for a burst after silence.
+// should end with a snapshot: the position of the pipe's reader decides which snapshot is valid.
+// Unrequested snapshots take at most 1/saveShare of the time, except for a burst after silence.
 func (s *snapshots) affords(now time.Time) bool {
 	s.allowance = min(s.allowance+now.Sub(s.allowed)/saveShare, snapBurst)
 	s.allowed = now

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Such a checkpoint could make lines disappear.
+// A checkpoint that another user has planted could make lines disappear.
 func TestPlantedStateFilesAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root gives files to others")

@@ -65,9 +65,9 @@ func (s *source) snapshot() {
 // A resumption continues at the places of a checkpoint.
 type resumption struct {
 	s     *source
-	saved savedSource    // its entry
+	saved savedSource    // entry of the source in the checkpoint
 	last  savedReading   // place in the file that had the name; zero: none
-	older []savedReading // places in files that had lost it
+	older []savedReading // places in files that had lost the name
 
 	now    *generation // file of the name
 	nowErr error       // why now is nil
@@ -133,7 +133,7 @@ func (r *resumption) find() bool {
 		r.search.Close()
 		return false
 	}
-	if r.search.FindOlder(s.f.disk.ctx) != nil { // some may be missing
+	if r.search.FindOlder(s.f.disk.ctx) != nil { // older files may be missing
 		r.search.Cancel()
 		r.search.Close()
 		return false
@@ -194,7 +194,7 @@ func (r *resumption) readNext() (bool, error) {
 		return false, nil
 	}
 	if err := s.makeCurrent(g); err != nil || r.last.Len == 0 && len(r.saved.Reading) > len(r.older) {
-		return err == nil, err // the first lines of a file that was empty
+		return err == nil, err // the file was empty at the checkpoint, and its sink has no lines yet
 	}
 	return true, s.nextSink()
 }

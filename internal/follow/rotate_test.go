@@ -42,7 +42,7 @@ func (r *rotation) create() {
 	r.f = f
 }
 
-// lines writes n lines, some in two writes, some several in one write.
+// lines writes n lines, a few of them in two writes.
 func (r *rotation) lines(n int) {
 	for range n {
 		line := fmt.Appendf(nil, "line %d %s\n", r.n, strings.Repeat("x", r.rand.IntN(100)))
@@ -294,7 +294,7 @@ func TestRenamedAndBack(t *testing.T) {
 	})
 }
 
-// The names of removed files do not determine the order of the remaining ones.
+// The names of removed files do not determine the order of the remaining files.
 func TestNamesOfRemovedFilesDecideNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")

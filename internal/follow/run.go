@@ -237,9 +237,9 @@ func (r *run) finished(d result) {
 	r.ended(d)
 }
 
-// early reports whether lines may be printed before all files are open. Usually a checkpoint must
-// first record where each file begins. Other files are read from their beginning, which only Start
-// Beginning allows.
+// early reports whether lines may be printed before all files are open. The next run reads files
+// that are not in the checkpoint from their beginning. So unless Start is Beginning, the checkpoint
+// must first record where each file begins.
 func (r *run) early() bool {
 	return r.o.State == "" || r.o.Start == Beginning && time.Since(r.flushed) > r.pause
 }
@@ -340,7 +340,7 @@ func (r *run) rests() int {
 	return max(1, min(r.nextSafety, r.nextChange)-r.ticks)
 }
 
-// hasten moves the next tick to the end of this interval if it is needed now.
+// hasten moves the next tick to the end of this interval if the tick now has work.
 func (r *run) hasten(ticker *time.Ticker) {
 	if r.step == 1 || r.rests() > 1 {
 		return
@@ -350,7 +350,7 @@ func (r *run) hasten(ticker *time.Ticker) {
 	ticker.Reset(r.interval())
 }
 
-// look checks all files, and searches for new ones. Idle files with events are examined only if
+// look checks all files, and searches for new files. Idle files with events are examined only if
 // their sweep is due.
 func (r *run) look() {
 	r.nextSafety = r.ticks + max(safetyPolls, len(r.sources)/safetyShare)

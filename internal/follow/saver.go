@@ -39,7 +39,7 @@ type saver struct {
 	patterns []string
 
 	loaded  map[string]savedSource // by path, until restored
-	missing map[string]time.Time   // first time without a path in loaded
+	missing map[string]time.Time   // time since which a path in loaded does not exist
 	known   []string               // patterns of the loaded checkpoint
 	since   time.Time              // time of the loaded checkpoint, minus clockStep
 
@@ -219,7 +219,7 @@ func (w *saver) restore(s *source) {
 		delete(w.loaded, s.path)
 		s.origin.saved = &saved
 		for _, r := range saved.Reading {
-			s.search.lineage.AddRead(r.Mark) // no other source may read it
+			s.search.lineage.AddRead(r.Mark) // no other source may read the file
 		}
 	}
 	s.dirty = true
@@ -353,7 +353,7 @@ func (w *saver) admit() (taken int64) {
 }
 
 // waitsForReader returns the number of output bytes that the reader has taken. only is set if
-// entries wait for the reader, and all others are written.
+// entries wait for the reader, and all other entries are written.
 func (w *saver) waitsForReader() (taken int64, only bool) {
 	if w.taken == nil {
 		return 0, false
@@ -457,8 +457,8 @@ func (w *saver) report(err error) error {
 	return err
 }
 
-// entries returns the entries of paths, except dropped ones. An entry has its siblings if paths has
-// true for it. w.mu is held.
+// entries returns the entries of paths, except dropped entries. An entry includes its siblings if
+// its value in paths is true. w.mu is held.
 func (w *saver) entries(paths map[string]bool) map[string]json.RawMessage {
 	files := make(map[string]json.RawMessage, len(paths))
 	for path, whole := range paths {

@@ -128,7 +128,7 @@ func TestNamesOfAnyBytesHaveACheckpoint(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, name)
 		if f, err := os.Create(path); err != nil {
-			continue // the system does not allow such names
+			continue // the system does not allow this name
 		} else {
 			f.Close()
 		}

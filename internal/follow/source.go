@@ -52,7 +52,7 @@ type schedule struct {
 	again           bool      // a further turn is needed
 	opening         bool      // its first turn has not ended
 	matched         bool      // the name comes from a pattern
-	lost            time.Time // first time without a file that matched a pattern
+	lost            time.Time // time since which the file is missing; zero: not missing
 }
 
 // An origin determines where reading begins in the files that exist at the start.
@@ -66,7 +66,7 @@ type origin struct {
 	whole bool // existing rotated files are read too
 }
 
-// predecessor describes the file before the first one to read, for a name without an entry. began
+// predecessor describes the file before the first file to read, for a name without an entry. began
 // is the start of Run.
 func (o *origin) predecessor(began time.Time) lineage.Predecessor {
 	switch {
@@ -77,7 +77,7 @@ func (o *origin) predecessor(began time.Time) lineage.Predecessor {
 	case !o.since.IsZero():
 		return lineage.Predecessor{Since: o.since}
 	}
-	// a file rotated since then had the name during this run
+	// a file rotated since began had the name during this run
 	return lineage.Predecessor{Since: began}
 }
 
@@ -215,7 +215,7 @@ func (s *source) reportName(info fs.FileInfo, noStat, nameErr error) {
 	case !info.Mode().IsRegular():
 		s.trouble("is %v; waiting for a regular file", irregular(info))
 	case nameErr != nil && !errors.Is(nameErr, fs.ErrNotExist) && !errors.Is(nameErr, lineage.ErrIrregular):
-		s.retry(nameErr) // else it has just lost the name again
+		s.retry(nameErr) // otherwise the file has just lost the name again
 	}
 }
 
@@ -281,7 +281,7 @@ func (s *source) readLate(ctx context.Context, buf []byte) (more bool, err error
 				s.old = append(kept, s.old[i:]...)
 				return false, err
 			}
-			if err == nil && s.keepsOpen(g, quiet) && len(s.old)-i <= maxHeld { // among the youngest
+			if err == nil && s.keepsOpen(g, quiet) && len(s.old)-i <= maxHeld { // g is among the youngest
 				kept = append(kept, g)
 				continue
 			}
@@ -305,9 +305,9 @@ func (s *source) keepsOpen(g *generation, quiet time.Duration) bool {
 	return !g.unlinked && !g.copied && g.out == s.out && (wait == 0 || quiet < wait) && !s.f.disk.crowded()
 }
 
-// rotated is called at the end of the current file if a later file exists or the name is lost. It
-// switches to the next file, unless the current one may get more lines, and reports whether it did.
-// Without a next file, it closes a removed file after linger.
+// rotated is called at the end of the current file if a later file exists or the name is lost.
+// Unless the current file may get more lines, it switches to the next file. It reports whether it
+// switched. Without a next file, it closes a removed file after linger.
 func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, error) {
 	g := s.cur
 	quiet := time.Since(g.moved)

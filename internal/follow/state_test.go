@@ -527,7 +527,8 @@ func TestLinesBeforeTheEndAreQuiet(t *testing.T) {
 	r.expect(path, "unfinished\n")
 }
 
-// The sink needs no context from earlier lines.
+// If the sink needs no context from earlier lines, only about lookBack bytes before the end are
+// read.
 func TestLittleIsReadBeforeTheEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "beginning\n")

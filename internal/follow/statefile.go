@@ -130,7 +130,7 @@ func (w *saver) append(c record) error {
 	return nil
 }
 
-// unsynced reports whether the file has records that a power cut would lose. It does not wait while
+// unsynced reports whether the file has records that a power cut would lose. It returns false while
 // the file is being written.
 func (w *saver) unsynced() bool {
 	if w.path == "" || !w.writing.TryLock() {
@@ -288,8 +288,8 @@ func (w *saver) renew(all map[string]entry) (err error) {
 	return nil
 }
 
-// lockOther locks the file at the path if w has opened another file. Then no other process uses it
-// before it is replaced. lockOther returns nil if there is nothing to lock.
+// lockOther locks the file at the path if w has opened another file. So no other process uses that
+// file before it is replaced. lockOther returns nil if there is nothing to lock.
 func (w *saver) lockOther() (*os.File, error) {
 	if !locks || w.file == nil {
 		return nil, nil

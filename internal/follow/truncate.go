@@ -29,7 +29,7 @@ func (s *source) truncated() error {
 		}
 	}
 	unread := max(0, g.largest-g.look)
-	if g.contents == nil && len(g.recent) > 0 { // its copy may be compressed later
+	if g.contents == nil && len(g.recent) > 0 { // a copy of g may be compressed later
 		s.search.lineage.AddGone(lineage.MarkAt(g.State(), g.look, tail(g.recent, lineage.RecentSize)))
 	}
 	s.truncations += max(1, len(copies))

@@ -86,7 +86,7 @@ type watched struct {
 }
 
 // newWatcher starts a goroutine, which ends at Close, if the system's events can be used. open
-// opens the events. open is nil if they are not wanted.
+// opens the events, and is nil if no events are wanted.
 func newWatcher(open func() (*fsnotify.Watcher, error), tell func(Event)) *watcher {
 	w := &watcher{
 		notify: tell, dirs: make(map[string]*watched), sources: make(map[place][]*source),
@@ -180,7 +180,7 @@ func (n *named) event(e fsnotify.Event, created *atomic.Int64) {
 		id, info, err := lookAt(e.Name)
 		switch {
 		case err == nil && !info.Mode().IsRegular():
-		case err == nil && id != (lineage.ID{}) && id == n.away: // it has its name again
+		case err == nil && id != (lineage.ID{}) && id == n.away: // the file has its name again
 			n.away = lineage.ID{}
 		case err == nil && id != (lineage.ID{}) && id == first:
 		default:
@@ -307,7 +307,7 @@ func (w *watcher) release(dir string) {
 	}
 }
 
-// verify requests the events of folders that replaced the watched ones.
+// verify requests the events of folders that replaced watched folders.
 func (w *watcher) verify() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A weaver logs, rotates and compresses in small steps. They happen while a source searches: at
-// each listing and each opening.
+// A weaver logs, rotates and compresses in small steps. A step happens when the searching source
+// lists a folder or opens a file.
 type weaver struct {
 	day
 	rand  *rand.Rand
@@ -110,7 +110,7 @@ func (w *weaver) writes(path string, n int) {
 	})
 }
 
-// ticks sets the time of a file to later than all others, if the style needs such times.
+// ticks sets the time of a file to later than the times of all other files, if the style needs it.
 func (w *weaver) ticks(path string) error {
 	if w.clock.IsZero() {
 		return nil
@@ -153,7 +153,7 @@ func (w *weaver) rotatesNumbers() {
 	}
 }
 
-// rotatesDates renames the file by a date, and compresses it or the previous one.
+// rotatesDates renames the file by a date, and compresses it or the previous file.
 func (w *weaver) rotatesDates() {
 	name := func(n int) string { return fmt.Sprintf("%s-202611%02d", w.path, n) }
 	w.renews(name(w.files + 1))
@@ -184,7 +184,7 @@ func (w *weaver) rotatesPlain() {
 }
 
 // rotatesPods rotates like the kubelet, below the link to a container's log. It renames the file by
-// a date and compresses the previous one, or the container restarts with another file.
+// a date and compresses the previous file, or the container restarts with another file.
 func (w *weaver) rotatesPods() {
 	log := func() string { return filepath.Join(filepath.Dir(w.path), fmt.Sprintf("pod/%d.log", w.starts)) }
 	if w.rand.IntN(4) == 0 {
@@ -216,7 +216,8 @@ func (w *weaver) linksTo(name string) {
 	}
 }
 
-// happens runs a step with this probability, then another one with the same probability, and so on.
+// happens runs the next steps. It runs each step with this probability, and stops at the first step
+// that it does not run.
 func (w *weaver) happens(probability float64) {
 	for len(w.steps) > 0 && w.rand.Float64() < probability {
 		do := w.steps[0]
