@@ -48,7 +48,7 @@ type Config struct {
 
 	Patience Patience `mapstructure:"patience"`
 
-	// MaxContexts and MaxContextBytes bound the remembered processes.
+	// MaxContexts bounds the number of remembered processes, and MaxContextBytes their memory.
 	MaxContexts     int      `mapstructure:"max_contexts"`
 	MaxContextBytes ByteSize `mapstructure:"max_context_bytes"`
 

@@ -11,7 +11,8 @@ import (
 
 const (
 	// liveFor is the time for which a process is kept after its last record, even if another
-	// needs room. A flood of new keys must not make the logs of running processes unreadable.
+	// process needs room. A flood of new keys must not make the logs of running processes
+	// unreadable.
 	liveFor = time.Minute
 
 	// streamBytes is the approximate memory of a stream without its context and key.
@@ -131,8 +132,8 @@ func (c *contexts) release(s *stream, size int, dict bool, now time.Time) {
 	}
 }
 
-// dropOldest drops the unused stream with the oldest last record. It returns false if none was idle
-// for liveFor. c.mu is held.
+// dropOldest drops the unused stream with the oldest last record. It returns false if no unused
+// stream was idle for liveFor. c.mu is held.
 func (c *contexts) dropOldest(now time.Time) bool {
 	for e := c.order.Back(); e != nil; e = e.Prev() {
 		s := e.Value.(*stream)

@@ -21,7 +21,8 @@ const (
 
 type counts struct{ filtered int64 }
 
-// filter filters the texts of the batch, saves the changed contexts, and counts.
+// filter filters the texts of the batch, saves the changed contexts, and counts records and
+// results.
 func (w *worker) filter(ctx context.Context) {
 	h := w.p.shared
 	if most := w.p.cfg.Patience.longest(); most > 0 && h.symbols != nil {
@@ -61,7 +62,7 @@ func (w *worker) outcomes() filter.Outcomes {
 // noModule returns the number of addresses without a module so far.
 func (w *worker) noModule() (n int64) {
 	all := w.outcomes()
-	for origin := range filter.OriginRaw { // a raw frame without a place is ordinary
+	for origin := range filter.OriginRaw { // raw frames often have no module
 		n += all[origin][filter.ResultNoModule]
 	}
 	return n
@@ -163,7 +164,7 @@ func (r *run) together(first int32) {
 			w.traces.filter(r, begin, last)
 			begin = w.texts[last].next
 		}
-		for i := begin; i != next; i = w.texts[i].next { // only texts of a hexdict
+		for i := begin; i != next; i = w.texts[i].next { // filters only texts of a hexdict
 			r.single(&w.texts[i])
 		}
 		begin, last, gap = next, 0, 0

@@ -21,7 +21,7 @@ const (
 	maxFrames = 1024
 )
 
-// answers takes the answers for the addresses of the current text.
+// answers receives the results for addresses, and adds them to the records of their texts.
 type answers struct {
 	w       *worker
 	current *text   // nil: the texts of run

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxKey bounds a key in bytes, since storages refuse long ones. A longer key is cut, and
-	// ends with a hash of the whole key.
+	// maxKey bounds a key in bytes, since storages refuse long keys. A longer key is cut, and ends
+	// with a hash of the whole key.
 	maxKey = 1024
 
 	// maxNested bounds the nesting of maps and lists in a key. Only the size of a message bounds

@@ -27,10 +27,10 @@ const (
 // lateAttribute marks records sent after the arrival of a debug file.
 const lateAttribute = "symfilter.late"
 
-// lateAnswer bounds the time for the answers of a module whose file was found.
+// lateAnswer bounds the time for the lookups in a module whose file was found.
 const lateAnswer = 30 * time.Second
 
-// late sends a record with the names of addresses that earlier records left open, once the
+// late sends a record with the names of addresses that earlier records left unresolved, once the
 // debug file of their module arrives. Many goroutines may use it.
 type late struct {
 	p *logsProcessor
@@ -63,7 +63,7 @@ func newLate(p *logsProcessor) *late {
 }
 
 // wait adds the address of r to the open addresses of a resource. It ignores addresses without a
-// build ID, and those beyond maxLateModules, maxLateLogs or maxLateFrames.
+// build ID, and addresses beyond maxLateModules, maxLateLogs or maxLateFrames.
 func (l *late) wait(of pcommon.Resource, r *filter.Resolved) {
 	if r.ID.IsZero() {
 		return
@@ -133,7 +133,8 @@ func (l *late) run() {
 	}
 }
 
-// ready returns the build IDs with open addresses whose files have arrived, and forgets old ones.
+// ready returns the build IDs with open addresses whose files have arrived. It forgets modules
+// whose files are missing for longer than idle_timeout.
 func (l *late) ready() (all []buildid.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,7 +172,7 @@ func (l *late) send(id buildid.ID) {
 	}
 }
 
-// fill makes the record of a module.
+// fill sets the times, the attributes and the body of a module's record.
 func (l *late) fill(ctx context.Context, record plog.LogRecord, id buildid.ID, name string, places []latePlace) {
 	now := pcommon.NewTimestampFromTime(time.Now())
 	record.SetTimestamp(now)

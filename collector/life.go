@@ -17,7 +17,7 @@ type life struct {
 
 	// set by begin
 	shared *shared
-	live   context.Context // until stop
+	live   context.Context // done after stop
 	end    context.CancelFunc
 
 	mu      sync.Mutex

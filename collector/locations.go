@@ -24,27 +24,28 @@ const (
 	// maxAdded bounds the bytes added to the dictionary of a batch. A hostile profile may have
 	// millions of addresses of one function with many inlined calls.
 	maxAdded = 64 << 20
-	// maxModules bounds the mappings of a batch that are used: 20 MiB. A process on Linux has at
-	// most 65,530.
+	// maxModules bounds the used mappings of a batch, which take 20 MiB. By default, a Linux
+	// process has at most 65,530 mappings.
 	maxModules = 1 << 16
-	// maxIndexed bounds the strings and the functions of the dictionary that are used again: 30
-	// MiB. Later ones may be added twice.
+	// maxIndexed bounds the functions and the strings of the dictionary that are indexed for reuse,
+	// which takes 30 MiB. Further functions and strings may be added twice.
 	maxIndexed = 1 << 18
 	// sortedAtOnce is the number of locations without a kept answer that are looked up together:
 	// 6 MiB.
 	sortedAtOnce = 1 << 16
-	// maxBatch bounds the memory that a batch takes beside itself. Only maxAdded remains.
+	// maxBatch bounds the memory for naming a batch. At the end, only the added maxAdded remain in
+	// use.
 	maxBatch = maxAdded + 56<<20
 	// maxName bounds the paths that are used: Linux's PATH_MAX.
 	maxName = 4096
-	// maxPaths bounds the files opened for a batch's mappings without a build ID, as in a trace
-	// of a log.
+	// maxPaths bounds the files opened for a batch's mappings without a build ID.
 	maxPaths = 1024
 	// namelessFor is the lifetime of the answer that an address has no function.
 	namelessFor = time.Minute
 )
 
-// Bytes of what is added, with its places in slices and maps.
+// Approximate bytes of an added line, function and string, including their entries in slices and
+// maps.
 const (
 	lineBytes     = 48
 	functionBytes = 160
@@ -65,7 +66,7 @@ const (
 	locationOther                  // code of an interpreter, which no ELF file names
 	locationModule                 // no mapping
 	locationBuildID                // a mapping without a build ID
-	locationMapping                // a mapping that does not show its part of the file
+	locationMapping                // a mapping that does not determine the address in the file
 	locationMissing                // no debug file was found
 	locationPending                // the debug file did not arrive in time
 	locationSymbol                 // the debug file has no function at the address
@@ -97,7 +98,7 @@ type naming struct {
 	strings    map[string]int32
 	pending    []pendingLocation
 	added      int
-	frames     []symbolize.Frame // scratch
+	frames     []symbolize.Frame // scratch memory
 }
 
 // A functionKey is a function in the table: indexes of strings, and its line.
@@ -171,7 +172,7 @@ func (n *naming) hasName(l pprofile.Location) bool {
 	return false
 }
 
-// str returns a string of the table, or "" if there is no such index.
+// str returns a string of the table, or "" for an index out of range.
 func (n *naming) str(i int32) string {
 	if i < 0 || int(i) >= n.dict.StringTable().Len() {
 		return ""
@@ -276,8 +277,8 @@ func (n *naming) newModule(index int32) *module {
 	return m
 }
 
-// atPath sets the image of a mapping without a build ID: the file at its path. The
-// configuration must allow it, and the mapping must be of its code.
+// atPath sets the image of a mapping without a build ID to the file at its path. The configuration
+// must allow this, and the mapping must fit the file's code.
 func (n *naming) atPath(m *module, path string) {
 	m.result = locationBuildID
 	if path == "" || !n.s.cfg.Symbols.ModulePaths {
@@ -302,8 +303,8 @@ func (n *naming) atPath(m *module, path string) {
 	}
 }
 
-// spot returns the place of an address in the file of its module. An address outside of its
-// mapping is the file's already, as OpenTelemetry's eBPF profiler sends it.
+// spot returns the address in the file of its module. An address outside of its mapping is already
+// an address in the file, as OpenTelemetry's eBPF profiler sends it.
 func (n *naming) spot(m *module, addr uint64) (spot, locationResult) {
 	if m.result != locationNamed || m.is.Start == 0 || !m.is.Has(addr) {
 		return spot{m.image, addr}, m.result
@@ -330,7 +331,7 @@ type layouts interface {
 func (n *naming) findLayout(m *module) {
 	ctx, policy := n.w.now()
 	l := symbolize.Location{ID: m.id, Name: m.name}
-	if _, err := n.s.symbols.Symbolizer.Ask(ctx, nil, l, policy); err != nil { // waits as long as it may
+	if _, err := n.s.symbols.Symbolizer.Ask(ctx, nil, l, policy); err != nil { // waits within the batch's patience
 		m.result = resultOf(err)
 		return
 	}
@@ -416,7 +417,7 @@ func (n *naming) setLines(l pprofile.Location, a answer) locationResult {
 		return locationLimit
 	}
 	lines := l.Lines()
-	lines.RemoveIf(func(pprofile.Line) bool { return true }) // these had no name
+	lines.RemoveIf(func(pprofile.Line) bool { return true }) // the previous lines had no function
 	for i := range a.lines {
 		to := lines.AppendEmpty()
 		to.SetFunctionIndex(n.functionIndex(a.lines[i].function))
@@ -463,8 +464,8 @@ func (n *naming) stringIndex(s string) int32 {
 	return i
 }
 
-// readTables indexes the first maxIndexed functions and strings of the dictionary, so that these
-// are not added twice. An empty table gets its first entry, which the specification wants empty.
+// readTables indexes the first maxIndexed functions and strings of the dictionary, so that they are
+// not added twice. An empty table gets the empty first entry that the specification requires.
 func (n *naming) readTables() {
 	if n.functions != nil {
 		return

@@ -41,9 +41,9 @@ type answer struct {
 // size returns the bytes of the answer for a spot, without its functions.
 func (a *answer) size(at *spot) int { return 176 + len(at.path) + 24*len(a.lines) }
 
-// A named keeps answers across batches, so no location is looked up twice. It has two
-// generations. If the young one exceeds half of the bound, it replaces the old one. An answer
-// used from the old one moves to the young one. Many goroutines may use it.
+// A named keeps answers across batches, so no location is looked up twice. It has two generations.
+// If the young generation exceeds half of the bound, it becomes the old generation. An answer found
+// in the old generation is copied to the young one. Many goroutines may use it.
 type named struct {
 	mu         sync.Mutex
 	young, old generation
@@ -77,7 +77,7 @@ func (n *named) get(at spot) (a answer, ok bool) {
 	return a, true
 }
 
-// put keeps an answer. If an equal function is kept, the answer refers to that one.
+// put keeps an answer. If an equal function is kept, the answer refers to the kept function.
 func (n *named) put(at spot, a answer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

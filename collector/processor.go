@@ -119,7 +119,7 @@ func (p *logsProcessor) rest(w *worker) {
 func (p *logsProcessor) options() filter.Options {
 	o := filter.Options{
 		Context:     p.live,
-		ModuleLines: filter.ModuleLinesRaw, // a later stage, or a later restart, may read them again
+		ModuleLines: filter.ModuleLinesRaw, // a later stage, or this one after a restart, may read the lines again
 		Dialects:    filter.Dialects{None: true},
 	}
 	opened := p.shared.symbols

@@ -77,7 +77,7 @@ func (w *waiting) end() {
 	w.endServers()
 }
 
-// now returns the policy of the next question, and a context that ends its wait.
+// now returns the policy of the next lookup, and a context that ends its wait.
 func (w *waiting) now() (context.Context, symbolize.Policy) {
 	switch {
 	case w.servers.Err() == nil:

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/collector/extension/xextension/storage"
 )
 
-// maxStored bounds the keys that a stored holds. Contexts without a key there do not expire: they
-// stay in the storage.
+// maxStored bounds the keys of a stored. A context whose key does not fit never expires: it stays
+// in the storage.
 const maxStored = 1 << 17
 
 // latest holds the newest unsaved snapshot of a context, if any. Many goroutines may use it.
@@ -57,7 +57,7 @@ func (k *stored) dropped(s *stream, used time.Time) {
 	}
 }
 
-// taken removes a key that is in memory again.
+// taken removes a key whose context is in memory again.
 func (k *stored) taken(key string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -106,7 +106,7 @@ func (h *shared) take(s *stream) {
 	}
 	data := []byte{} // empty: nothing to keep
 	if s.context.Size() > emptyContext {
-		data, _ = s.context.MarshalJSON() // it has no error: see filter.Context
+		data, _ = s.context.MarshalJSON() // never fails: see filter.Context
 		s.kept = true
 	}
 	s.snapshot.p.Store(&data)

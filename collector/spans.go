@@ -26,7 +26,7 @@ func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg 
 // of log records. It makes a record for each span or event with such an attribute that has a
 // frame or an element. The rest of the spans is unchanged.
 func (p *logsProcessor) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.Traces, error) {
-	var owners []pcommon.Map // owners of the attributes of each record
+	var owners []pcommon.Map // attributes of the span or event of each record
 	ld := plog.NewLogs()
 	for _, rs := range td.ResourceSpans().All() {
 		var records plog.LogRecordSlice // records of the resource; made for its first record
@@ -95,7 +95,7 @@ func (p *logsProcessor) hasMark(attributes pcommon.Map) bool {
 func (p *logsProcessor) takeBack(to, from pcommon.Map) {
 	for _, name := range p.cfg.Attributes {
 		if v, ok := from.Get(name); ok && v.Type() == pcommon.ValueTypeStr {
-			// an attribute that is also in key may be the span's
+			// an attribute that is also in Config.Key may be copied from the span
 			if old, ok := to.Get(name); ok && old.Type() == pcommon.ValueTypeStr && old.Str() != v.Str() {
 				old.SetStr(v.Str())
 			}

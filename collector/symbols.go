@@ -21,8 +21,8 @@ import (
 // ID share it, because a storage opens its file once.
 const storageName = "contexts"
 
-// A factory holds the resources that processors of one configuration share. The Collector calls
-// it once for each pipeline.
+// A factory holds the resources that processors of one configuration share. The Collector calls its
+// create functions once for each pipeline.
 type factory struct {
 	mu  sync.Mutex
 	all map[*Config]*shared
@@ -45,7 +45,7 @@ type shared struct {
 	*telemetry
 
 	mu   sync.Mutex
-	late map[*logsProcessor]struct{} // processors that need to know of new debug files
+	late map[*logsProcessor]struct{} // processors to notify of new debug files
 }
 
 // acquire returns the shared resources of a configuration, opened for its first processor.

@@ -39,7 +39,7 @@ func newTraces(w *worker) *traces {
 // AppendElement appends nothing: only the text is needed.
 func (t *traces) AppendElement(dst []byte, _ *filter.Element) []byte { return dst }
 
-// AppendLine appends the text of a line, and remembers where it ends.
+// AppendLine appends the text of a line, and records where the text ends.
 func (t *traces) AppendLine(dst []byte, l *filter.Line) []byte {
 	t.bytes += len(l.Text) + len(l.EOL)
 	t.printed = append(t.printed, output{l.Number, t.bytes})

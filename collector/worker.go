@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/marks"
 )
 
-// maxTexts bounds the room for texts in an idle worker.
+// maxTexts bounds the capacity of texts in an idle worker.
 const maxTexts = 1 << 14
 
 var (
@@ -60,7 +60,7 @@ type worker struct {
 	out     []byte
 	changed []*stream
 	dicts   bool // a stream had an open hexdict at the beginning of the batch
-	waits   bool // a part continues
+	waits   bool // a part has continues set
 
 	attributes bool // a record has a filtered attribute
 
@@ -163,8 +163,8 @@ func (w *worker) hasAttribute(lr plog.LogRecord) bool {
 	return false
 }
 
-// bodyOf returns the bytes of a record's body, or nil if it has no text. They must not be
-// modified.
+// bodyOf returns the bytes of a record's body, or nil if the body has no text. The bytes must not
+// be modified.
 func (w *worker) bodyOf(lr plog.LogRecord) []byte {
 	if v, ok := w.body(lr); ok {
 		return bytesOf(v.Str())

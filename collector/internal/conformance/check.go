@@ -17,10 +17,10 @@ import (
 //   - indexes are in range
 //   - no table has an entry twice, and no record has an attribute's key twice
 //   - mappings have a range, or none; numbers of lines and columns are not negative
-//   - each entry but the first is used, except strings: Check does not know those of resources'
-//     attributes, which are resolved when a profile is read
+//   - each entry but the first is used, except strings: Check does not see the strings that
+//     attributes of resources use, since they are resolved when a profile is read
 //   - samples have values, times, or as many values as times, all samples of a profile alike; times
-//     are within the profile's
+//     are within the time range of the profile
 //   - a profile has both an original payload and its format, or neither
 func Check(p pprofile.Profiles) []string {
 	d := p.Dictionary()
@@ -85,8 +85,8 @@ func (c *checker) refer(where string, attributes pcommon.Int32Slice) {
 	}
 }
 
-// table checks that a table begins with an empty entry, and has no entry twice. key returns what
-// makes an entry unique.
+// table checks that a table begins with an empty entry, and has no entry twice. Entries with equal
+// keys are equal.
 func table[K comparable](c *checker, name string, empty bool, key func(i int) K) {
 	n := c.sizes[name]
 	if n == 0 {
