@@ -15,10 +15,10 @@ import (
 	"github.com/symfilter/symfilter/collector/internal/metadata"
 )
 
-// Edges that do not locate send all records of a process to one gateway, by a hash of its key over
-// the current gateways. When gateways come and go, processes move and lose their modules: each
-// frame without a module is counted by the metric of the alert. The hash is the test's own: the
-// exporter load_balancing takes minutes to compile, and moves processes for the same reason.
+// Edges that do not locate frames send all records of a process to one gateway, chosen by a hash of
+// the process's key. If the gateways change, processes move to other gateways, and lose their
+// modules. The metric of the alert counts each frame without a module. The test has its own hash,
+// since the exporter load_balancing takes minutes to compile.
 func TestLostAffinityIsCounted(t *testing.T) {
 	const processes = 60
 	lines := linesOf(t, "crash.log")

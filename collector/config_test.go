@@ -101,7 +101,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// The configurations of dist are accepted; TestExamples runs the Collector's own check on them.
+// TestExamplesAreValid also runs the Collector's own check of these files.
 func TestConfigurationsOfTheDistribution(t *testing.T) {
 	for _, name := range []string{"agent", "edge", "gateway", "profiles"} {
 		cm, err := confmaptest.LoadConf(filepath.Join("dist", name+".yaml"))

@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A log that is split into records at random lines has the output of a Filter: a log with markup in
-// any batches, a log with raw backtraces in one batch.
+// A log split into records at random lines gives the output of a Filter for the whole log. A log
+// with markup may be in any batches. A log with raw backtraces must be in one batch.
 func FuzzSplitIntoRecords(f *testing.F) {
 	for i, name := range logs {
 		f.Add([]byte(strings.Join(linesOf(f, name), "\n")), uint64(i))
@@ -91,7 +91,7 @@ func checkSplit(t *testing.T, one *logsProcessor, reference func(string) string,
 	}
 }
 
-// Logs with random faults, split into records, have the output of a Filter. This runs without the
+// Logs with random faults, split into records, give the output of a Filter. This test needs no
 // fuzzer.
 func TestSplitIntoRecordsWithFaults(t *testing.T) {
 	one, reference := startBare(t, testConfig()), newReference(t, testConfig())
@@ -108,7 +108,6 @@ func TestSplitIntoRecordsWithFaults(t *testing.T) {
 	}
 }
 
-// forgetAll forgets all streams.
 func (c *contexts) forgetAll() {
 	c.close()
 }
@@ -121,8 +120,9 @@ func bodiesOf(ld plog.Logs) string {
 	return text.String()
 }
 
-// checkFuzzed reports rules of OTLP that a profile violates since it was named. Names may take the
-// place of lines without one: no location refers to their function then, and two may be equal.
+// checkFuzzed reports rules of OTLP that a profile violates only after it was named. Names replace
+// lines without a function name: then no location refers to the old functions, and two locations
+// may be equal.
 func checkFuzzed(t *testing.T, before, after pprofile.Profiles) {
 	t.Helper()
 	had := make(map[string]bool)

@@ -1,4 +1,4 @@
-// In the shape of mdatagen's, by hand.
+// This file is written by hand in the form of mdatagen's output.
 
 package collector
 
@@ -90,8 +90,8 @@ func TestComponentLifecycle(t *testing.T) {
 	}
 }
 
-// consumeLifecycleTest gives a component a batch of its signal, which others may still read if the
-// component does not change what it gets.
+// consumeLifecycleTest gives a component a batch of its signal. The batch is read-only, unless the
+// component declares that it modifies data.
 func consumeLifecycleTest(c component.Component) error {
 	switch e := c.(type) {
 	case processor.Logs:

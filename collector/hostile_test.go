@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// The key of a resource is short and made once, not for each of its records: a batch may have
-// 100,000 of them in a resource of 100,000 attributes, or maps a million levels deep.
+// The key of a resource is short, and made once for all its records. A batch may have 100,000
+// records in a resource with 100,000 attributes, or with maps a million levels deep.
 func TestKeysOfHostileResources(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const many = 2000

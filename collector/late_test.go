@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A slowFinder has the repository's debug files after a time; before it, a search waits.
+// A slowFinder answers each search after a time: from tree, or with fs.ErrNotExist if tree is nil.
 type slowFinder struct {
 	tree  *buildid.Tree
 	after time.Duration // negative: never
@@ -39,7 +39,8 @@ func (s slowFinder) Find(ctx context.Context, q buildid.Query, note func(buildid
 	}
 }
 
-// startWith starts a processor with finders of its own, in a bubble.
+// startWith starts a processor with these options of its Symbolizer. The caller shuts the processor
+// down, since a synctest bubble must end first.
 func startWith(t *testing.T, c *Config, o symbolize.Options) (*logsProcessor, *consumertest.LogsSink) {
 	t.Helper()
 	sink := new(consumertest.LogsSink)
@@ -50,8 +51,8 @@ func startWith(t *testing.T, c *Config, o symbolize.Options) (*logsProcessor, *c
 	return p, sink
 }
 
-// A batch waits for all its debug files together no longer than the patience, whatever blocks: a
-// folder on a machine that is away, or a server.
+// A batch waits for all its debug files together no longer than the patience, whether a network
+// folder or a server blocks. The next batch does not wait again.
 func TestABatchWaitsNoLongerThanThePatience(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	never := slowFinder{after: -1}
@@ -62,7 +63,7 @@ func TestABatchWaitsNoLongerThanThePatience(t *testing.T) {
 		o          symbolize.Options
 		first      time.Duration // duration of the first batch
 		resolved   bool          // the second batch has names
-		neverTwice bool          // the second batch waits, too
+		neverTwice bool
 	}{
 		{"no patience", Patience{}, symbolize.Options{Finders: []symbolize.Finder{never}}, 0, false, false},
 		{"a folder that blocks", Patience{Local: 2 * time.Second}, symbolize.Options{Finders: []symbolize.Finder{never}}, 2 * time.Second, false, false},
@@ -100,7 +101,7 @@ func firstBody(ld plog.Logs, i int) string {
 	return ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(i).Body().Str()
 }
 
-// When a debug file has come, one more record names the addresses that were left open.
+// Once a debug file has arrived, one more record names the addresses that were unresolved.
 func TestLateNames(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	for _, emit := range []bool{true, false} {
@@ -152,7 +153,7 @@ func TestLateNames(t *testing.T) {
 	}
 }
 
-// Addresses whose debug file does not come are forgotten.
+// Addresses are forgotten if their debug file does not arrive within idle_timeout.
 func TestLateNamesAreNotAwaitedForEver(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	synctest.Test(t, func(t *testing.T) {

@@ -21,9 +21,9 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Random locations in the code of files get the calls that llvm-symbolizer finds there: none is
-// named otherwise, and of 1,000 at most 5 have no name. radosgw, a C++ program of 460 MB, is looked
-// for where bench keeps it.
+// Random locations in the code of files get the calls that llvm-symbolizer finds. No location may
+// get other names, and at most 5 of 1,000 may have none. radosgw, a C++ program of 460 MB, is
+// included if it is in the folder of the benchmarks.
 func TestLocationsAreThoseOfLLVM(t *testing.T) {
 	testenv.OnlyLong(t)
 	testenv.Need(t, "llvm-symbolizer-19", "/usr/lib/debug/.build-id")
@@ -91,8 +91,8 @@ func compareWithLLVM(t *testing.T, file string, n int) {
 	}
 }
 
-// A llvmCall is a call at a location: the linkage name of the function, and its place. Demangled
-// names are not compared, since demanglers differ in details.
+// An llvmCall is a call at a location: the linkage name of the function, and the source position.
+// Demangled names are not compared, since demanglers differ in details.
 type llvmCall struct{ function, at string }
 
 // symbolValues has the values of a file's symbols by name, without versions.
@@ -116,7 +116,8 @@ func symbolsOf(t *testing.T, file string) symbolValues {
 	return values
 }
 
-// same reports whether two names are of one function: glibc has several symbols for most.
+// same reports whether two names belong to one function: glibc has several symbols for most
+// functions.
 func (s symbolValues) same(a, b string) bool {
 	at, ok := s[a]
 	other, known := s[b]
@@ -128,8 +129,8 @@ func unversioned(symbol string) string {
 	return name
 }
 
-// randomCode returns n different addresses in the code of a file, but for the procedure linkage
-// table: llvm-symbolizer takes the function before it.
+// randomCode returns n different addresses in the code of a file. It leaves out the procedure
+// linkage table, for which llvm-symbolizer reports the preceding function.
 func randomCode(t *testing.T, file string, n int) []uint64 {
 	t.Helper()
 	f, err := elf.Open(file)
@@ -146,7 +147,7 @@ func randomCode(t *testing.T, file string, n int) []uint64 {
 	var all []uint64
 	for len(all) < n {
 		s := largest
-		if random.IntN(100) == 0 { // the others are small
+		if random.IntN(100) == 0 { // the other sections are small
 			s = code[random.IntN(len(code))]
 		}
 		if addr := s.Addr + random.Uint64N(s.Size); !seen[addr] {
@@ -160,8 +161,8 @@ func randomCode(t *testing.T, file string, n int) []uint64 {
 	return all
 }
 
-// llvmCalls returns the calls at addresses by llvm-symbolizer, the innermost first; nil if it finds
-// no function.
+// llvmCalls returns the calls at addresses by llvm-symbolizer, the innermost first. An address
+// without a function has nil.
 func llvmCalls(t *testing.T, file string, addrs []uint64) [][]llvmCall {
 	t.Helper()
 	var in, stderr strings.Builder
@@ -213,8 +214,8 @@ func callsAt(d pprofile.ProfilesDictionary, location int) (calls []llvmCall) {
 	return calls
 }
 
-// placeOf returns a place in the source as text; "" without a line: llvm-symbolizer takes the file
-// of the symbol table then.
+// placeOf returns a source position as text. Without a line it returns "", since llvm-symbolizer
+// then takes the file from the symbol table.
 func placeOf(file string, line, column int64) string {
 	if line == 0 {
 		return ""

@@ -23,7 +23,7 @@ func TestLocateThenName(t *testing.T) {
 			if got := textOf(located); !strings.Contains(got, "(libledger.so+0x1917) (BuildId: eecd138796b4297ca7ee7bb08854e1173fee4bff)\n") || strings.Contains(got, "{{{bt") {
 				t.Errorf("the edge:\n%s", got)
 			}
-			for i, record := range recordsOf(located) { // any order, any replica: no two share a context
+			for i, record := range recordsOf(located) { // no two records share a context, as with any replica
 				consume(t, gateway, batchOf(string(rune('a'+i)), record.Body().Str()))
 			}
 		} else {
@@ -37,12 +37,12 @@ func TestLocateThenName(t *testing.T) {
 	}
 }
 
-// All addresses of a record without a name are counted, in a run of records, too. They replace the
-// count of an earlier processor.
+// All unnamed addresses of a record are counted, even if several records are filtered as one log.
+// The count replaces the count of an earlier processor.
 func TestUnresolvedAddressesOfARecordAreCounted(t *testing.T) {
-	const frame = "{{{bt:3:0x00007ffff7df324a:ra}}}" // of a file that is not here
+	const frame = "{{{bt:3:0x00007ffff7df324a:ra}}}" // in a file without a debug file
 	lines := linesOf(t, "crash.log")
-	for _, first := range []string{"plain", "x 0x1 y"} { // the second makes a run
+	for _, first := range []string{"plain", "x 0x1 y"} { // the second text makes the processor filter the records as one log
 		p, sink := start(t, testConfig(), nil)
 		ld := batchOf("a", append([]string{first}, append(lines, frame+"\n"+frame)...)...)
 		records := ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords()

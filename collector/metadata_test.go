@@ -73,8 +73,8 @@ func descriptionIn(t *testing.T, folder string) *description {
 	return d
 }
 
-// The status of README.md and documentation.md are those that mdatagen would write; UPDATE=1 writes
-// them. TestTheFormIsThatOfMdatagen compares the form.
+// The status in README.md and the page documentation.md are as mdatagen would write them. UPDATE=1
+// writes both. TestTheFormIsThatOfMdatagen checks this form.
 func TestTheReferenceHasTheMetadata(t *testing.T) {
 	d := descriptionIn(t, ".")
 	readme, err := os.ReadFile("README.md")
@@ -101,7 +101,8 @@ func TestTheReferenceHasTheMetadata(t *testing.T) {
 	}
 }
 
-// For other components, this test writes the text that mdatagen wrote for their releases.
+// For other components, the methods of description produce the text that mdatagen wrote for their
+// releases.
 func TestTheFormIsThatOfMdatagen(t *testing.T) {
 	folder := func(module string) string {
 		cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
@@ -128,7 +129,7 @@ func TestTheFormIsThatOfMdatagen(t *testing.T) {
 	if diff := cmp.Diff(status+statusEnd, descriptionIn(t, batch).status("batch")); diff != "" {
 		t.Errorf("the status of batchprocessor (-mdatagen +test):\n%s", diff)
 	}
-	// a row of code owners, and the description
+	// compares the row of code owners, and the description
 	own := descriptionIn(t, storage).status("filestorage")
 	for line := range strings.Lines(read(storage, "README.md")) {
 		if strings.HasPrefix(line, "| [Code Owners]") && !strings.Contains(own, line) || strings.HasPrefix(line, "The File Storage Extension can") && !strings.Contains(own, "\n\n"+line+"\n| Status") {
@@ -254,7 +255,7 @@ func table(b *strings.Builder, heads []string, rows ...[]string) {
 	}
 }
 
-// The stability and the values of attributes in metadata.yaml are those of the code.
+// The stability and the values of attributes in metadata.yaml equal those in the code.
 func TestMetadataIsThatOfTheCode(t *testing.T) {
 	d := descriptionIn(t, ".")
 	f := NewFactory()

@@ -20,8 +20,8 @@ import (
 
 const metricPrefix = "otelcol_processor_symfilter_"
 
-// metricsOf returns the metrics of the processor: for each series its value, or the number of
-// measurements.
+// metricsOf returns the metrics of the processor: the value of each series, or the count of a
+// histogram.
 func metricsOf(t *testing.T, tel *componenttest.Telemetry) map[string]int64 {
 	t.Helper()
 	var rm metricdata.ResourceMetrics
@@ -63,7 +63,7 @@ func labels(set attribute.Set) string {
 	return "{" + strings.Join(all, ",") + "}"
 }
 
-// Each metric of metadata.yaml moves.
+// The metrics have values after some batches, a reached limit and a failed storage.
 func TestMetrics(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
@@ -116,7 +116,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// The metrics of processes that are dropped, and of files that come from a server and late.
+// Dropped processes, files from a server and late records are counted.
 func TestMetricsOfDroppedProcessesAndLateFiles(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/buildid/"), "/debuginfo")

@@ -54,8 +54,8 @@ func TestPlacesOfDebugFiles(t *testing.T) {
 	}
 }
 
-// A log that stays without names looks like one whose debug files are missing: the Collector warns
-// when it starts.
+// In the log, a wrong path looks like a missing debug file. So at its start, the Collector warns
+// about paths without debug files.
 func TestPlacesWithoutDebugFilesAreLogged(t *testing.T) {
 	dir := t.TempDir()
 	c := testConfig()
@@ -85,7 +85,6 @@ func TestPlacesWithoutDebugFilesAreLogged(t *testing.T) {
 	}
 }
 
-// Options of the whole processor have their effect.
 func TestOptions(t *testing.T) {
 	for _, open := range []bool{false, true} {
 		c := testConfig()
@@ -94,7 +93,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("module_paths %t: NoPaths is %t", open, o.Dialects.NoPaths)
 		}
 	}
-	// two processes for the default key, one for another
+	// two processes by the default key, but one by service.name
 	for key, want := range map[string]string{"service.instance.id": "(no module)", "service.name": "ledger.cc:27:16"} {
 		c := testConfig()
 		c.Key = []string{key}

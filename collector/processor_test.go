@@ -65,7 +65,7 @@ func start(t testing.TB, c *Config, host component.Host) (processor.Logs, *consu
 	return p, sink
 }
 
-// batchOf returns records with the given bodies, of a process.
+// batchOf returns records of a process with the given bodies.
 func batchOf(process string, bodies ...string) plog.Logs {
 	ld := plog.NewLogs()
 	rl := ld.ResourceLogs().AppendEmpty()
@@ -77,7 +77,6 @@ func batchOf(process string, bodies ...string) plog.Logs {
 	return ld
 }
 
-// consume gives a batch to p.
 func consume(t testing.TB, p processor.Logs, ld plog.Logs) {
 	t.Helper()
 	if err := p.ConsumeLogs(context.Background(), ld); err != nil {
@@ -85,7 +84,7 @@ func consume(t testing.TB, p processor.Logs, ld plog.Logs) {
 	}
 }
 
-// recordsOf returns all records that came out, in their order.
+// recordsOf returns all records in a sink, in order.
 func recordsOf(sink *consumertest.LogsSink) (all []plog.LogRecord) {
 	for _, ld := range sink.AllLogs() {
 		for _, rl := range ld.ResourceLogs().All() {
@@ -99,7 +98,7 @@ func recordsOf(sink *consumertest.LogsSink) (all []plog.LogRecord) {
 	return all
 }
 
-// textOf returns the bodies of all records that came out, a line each.
+// textOf returns the bodies of all records in a sink, one a line.
 func textOf(sink *consumertest.LogsSink) string {
 	var text strings.Builder
 	for _, lr := range recordsOf(sink) {
@@ -108,13 +107,14 @@ func textOf(sink *consumertest.LogsSink) string {
 	return text.String()
 }
 
-// filtered returns the output of a Filter with the options of a processor for a whole log.
+// filtered returns the output of a Filter for a whole log, with the options of c.
 func filtered(t testing.TB, c *Config, log string) string {
 	t.Helper()
 	return newReference(t, c)(log)
 }
 
-// newReference returns a function that is filtered, with debug files that stay open.
+// newReference returns a function that filters a whole log with the options of c. Debug files stay
+// open between its calls.
 func newReference(t testing.TB, c *Config) func(log string) string {
 	t.Helper()
 	o := symfilter.Symbols{DebugDirs: c.Symbols.DebugFileDirectories, NoDefaultDebugDirs: true, NoPaths: !c.Symbols.ModulePaths, NoCache: true}
@@ -140,15 +140,15 @@ func newReference(t testing.TB, c *Config) func(log string) string {
 
 var logs = []string{"crash.log", "asan.log", "clang-crash.log"}
 
-// A record for each line, a record for the whole log, and batches of any size have the output of a
-// Filter.
+// Records with one line each, in batches of any size, and one record with the whole log give the
+// output of a Filter.
 func TestRecordsHaveTheOutputOfAFilter(t *testing.T) {
 	for _, name := range logs {
 		lines := linesOf(t, name)
 		want := filtered(t, testConfig(), strings.Join(lines, "\n")+"\n")
 		for _, size := range []int{1, 7, len(lines)} {
 			if name != "crash.log" && size < len(lines) {
-				continue // frames without build IDs are judged by those in the batch
+				continue // frames without build IDs need the other frames of their trace in the batch
 			}
 			p, sink := start(t, testConfig(), nil)
 			for i := 0; i < len(lines); i += size {
@@ -212,7 +212,8 @@ func get(m pcommon.Map, name string) string {
 	return ""
 }
 
-// A stack trace that begins with a reset has modules of its own, and leaves those of the process.
+// A stack trace that begins with a reset has its own modules, and does not change the modules of
+// the process.
 func TestStackTraceWithItsOwnModules(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	head, frame := lines[4:32], lines[33]
@@ -234,7 +235,7 @@ func TestStackTraceWithItsOwnModules(t *testing.T) {
 	}
 }
 
-// The processes in a batch, and in batches at the same time, do not get each other's modules.
+// Processes in one batch, and in concurrent batches, do not get each other's modules.
 func TestProcessesAreKeptApart(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	want := filtered(t, testConfig(), strings.Join(lines, "\n")+"\n")
@@ -270,7 +271,7 @@ func TestProcessesAreKeptApart(t *testing.T) {
 	}
 }
 
-// A hexdict may go over several records, between those of other processes.
+// A hexdict may span several records, among records of other processes.
 func TestHexDictOverSeveralRecords(t *testing.T) {
 	head := linesOf(t, "crash.log")[4:32]
 	for _, test := range []struct {

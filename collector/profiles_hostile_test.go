@@ -34,7 +34,7 @@ func encoded(t *testing.T, p pprofile.Profiles) string {
 	return string(b)
 }
 
-// resultsOf returns the counts of a processor's locations.
+// resultsOf returns the processor's counts of locations, by result.
 func resultsOf(p *profilesProcessor) map[string]int64 {
 	got := make(map[string]int64)
 	for r := range p.shared.locations {
@@ -59,10 +59,9 @@ func withoutAdded(t *testing.T, p pprofile.Profiles, functions, strings int) str
 	return encoded(t, c)
 }
 
-// Indexes out of range, values of other types, huge strings and unknown builds: locations that
-// cannot be named pass unchanged, beside a location that gets its name, and are counted. Messages
-// of a profile refer only to messages of other kinds, so that there are no cycles; only values of
-// attributes are nested.
+// Locations with indexes out of range, values of other types, huge strings or unknown builds pass
+// unchanged, and are counted. A location beside them still gets its name. There are no tests of
+// cycles: messages of a profile refer only to other kinds of messages.
 func TestHostileProfilesPassUnchanged(t *testing.T) {
 	outside := []int32{-1, math.MinInt32, math.MaxInt32, 1000}
 	huge := strings.Repeat("/x", 1<<20)
@@ -225,7 +224,7 @@ func growth(f func()) int64 {
 	return max(most, liveHeap()) - before
 }
 
-// The memory that a batch takes in addition to its own is bounded, whatever is in the batch.
+// The memory that a batch takes in addition to its own is bounded, whatever the batch contains.
 func TestHostileProfilesTakeBoundedMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	n := fuzztest.LongOr(10_000_000, 300_000)
@@ -310,8 +309,8 @@ func TestHostileProfilesTakeBoundedMemory(t *testing.T) {
 	}
 }
 
-// A batch that names thousands of builds asks a server for no more of them than debuginfod.New
-// promises: 1,000, and 20 more in each second.
+// If a batch names thousands of builds, a server gets requests for at most 1,000 of them, and for
+// 20 more each second: see debuginfod.New.
 func TestHostileProfilesAskServersSlowly(t *testing.T) {
 	var mu sync.Mutex
 	asked, requests := make(map[string]bool), 0

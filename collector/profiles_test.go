@@ -125,7 +125,8 @@ func shown(d pprofile.ProfilesDictionary) string {
 
 const ledgerID = "eecd138796b4297ca7ee7bb08854e1173fee4bff"
 
-// ledger returns a profile with locations of a library that has a debug file, and others.
+// ledger returns a profile with locations of a library that has a debug file, and with locations
+// that get no names.
 func ledger() *sample {
 	s := newSample()
 	known := s.mapping("/missing/libledger.so", ledgerID, 0x7f0000001000, 0x7f0000002000, 0x1000)
@@ -210,9 +211,9 @@ func TestAttributesMayReferToStrings(t *testing.T) {
 	}
 }
 
-// A mapping without a build ID is the file at its path, if the configuration allows it and the file
-// has such code. The test is the program that is mapped: as it is, without its build ID, and
-// replaced by another program.
+// A mapping without a build ID is resolved by the file at its path, if the configuration allows
+// this and the file's code fits the mapping. The test program itself is mapped: as built, without
+// its build ID, and replaced by another program.
 func TestFilesAtPaths(t *testing.T) {
 	testenv.OnlyOn(t, "linux")
 	self, err := os.Executable()
@@ -343,7 +344,7 @@ func TestKernelsHaveNames(t *testing.T) {
 	}
 }
 
-// A location that was looked up in one batch is not looked up in the next one.
+// A location that was looked up in one batch is not looked up in the next batch.
 func TestLocationsAreAskedAboutOnce(t *testing.T) {
 	p := startProfiles(t, testConfig())
 	for batch := range 3 {
@@ -360,7 +361,7 @@ func TestLocationsAreAskedAboutOnce(t *testing.T) {
 	}
 }
 
-// The factory makes processors of profiles, which share debug files with those of logs.
+// The factory makes processors of profiles, which share debug files with processors of logs.
 func TestProfilesGoToTheNextConsumer(t *testing.T) {
 	next, cfg, f := new(consumertest.ProfilesSink), testConfig(), NewFactory()
 	set := processortest.NewNopSettings(metadata.Type)
@@ -395,7 +396,6 @@ func TestProfilesGoToTheNextConsumer(t *testing.T) {
 	}
 }
 
-// A batch gains a bounded number of lines.
 func TestLinesOfABatchAreBounded(t *testing.T) {
 	n := newNaming(startProfiles(t, testConfig()).shared, newSample().dict, nil)
 	n.added = maxAdded + 1
@@ -404,7 +404,7 @@ func TestLinesOfABatchAreBounded(t *testing.T) {
 	}
 }
 
-// Answers are dropped when there are too many, but for those in use.
+// If there are too many answers, only recently used answers are kept.
 func TestNamedIsBounded(t *testing.T) {
 	var n named
 	name := strings.Repeat("x", 1000)
@@ -432,7 +432,7 @@ func TestNamedIsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkLocations names 100,000 locations that were asked about before.
+// BenchmarkLocations names 100,000 locations that were looked up before.
 func BenchmarkLocations(b *testing.B) {
 	p := startProfiles(b, testConfig())
 	const locations = 100_000
@@ -455,7 +455,7 @@ func BenchmarkLocations(b *testing.B) {
 	b.ReportMetric(float64(b.N)*locations/b.Elapsed().Seconds(), "locations/s")
 }
 
-// Any profile passes with all its data, within bounds of time and memory.
+// Any profile keeps its strings and locations, within bounds of time and memory.
 func FuzzProfiles(f *testing.F) {
 	var marshal pprofile.ProtoMarshaler
 	for _, s := range []pprofile.Profiles{ledger().Profiles, newSample().Profiles, referring(f, 1)} {

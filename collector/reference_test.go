@@ -15,8 +15,8 @@ import (
 // optionsPage is the reference of the options.
 var optionsPage = filepath.Join("..", "docs", "reference", "collector.md")
 
-// The page has the options of config.schema.yaml, in the order of Config and with its defaults;
-// UPDATE=1 writes it.
+// The page lists the options of config.schema.yaml, in the order of Config and with its defaults.
+// UPDATE=1 writes the page.
 func TestTheReferenceHasTheOptionsThatThereAre(t *testing.T) {
 	schema, err := confmaptest.LoadConf("config.schema.yaml")
 	if err != nil {
@@ -44,8 +44,8 @@ The options of the [OpenTelemetry Collector processor](../../collector/README.md
 	}
 }
 
-// rows writes a row for each field of a struct that the configuration has. It reports options that
-// only one of the schema and the struct has.
+// rows writes a row for each option of a struct. It reports options that are only in the schema or
+// only in the struct.
 func rows(t *testing.T, b *strings.Builder, prefix string, schema map[string]any, of reflect.Value) {
 	t.Helper()
 	properties, _ := schema["properties"].(map[string]any)
@@ -95,7 +95,7 @@ func kindOf(property map[string]any) string {
 	return kind
 }
 
-// preset returns the default of an option, or nothing for an empty one.
+// preset returns the default of an option, or "" for an empty default.
 func preset(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case ByteSize:

@@ -111,7 +111,7 @@ func (m *memory) keys() (all []string) {
 	return all
 }
 
-// killed returns the storage as a process that was killed leaves it.
+// killed returns the storage as a killed process leaves it.
 func (m *memory) killed() *memory {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -204,7 +204,7 @@ func TestPipelinesShareAStorage(t *testing.T) {
 	}
 }
 
-// Idle processes are forgotten, also those whose contexts are only in the storage.
+// Idle processes are forgotten, including processes whose contexts are only in the storage.
 func TestIdleProcessesAreForgotten(t *testing.T) {
 	head := linesOf(t, "crash.log")[:32]
 	synctest.Test(t, func(t *testing.T) {
@@ -231,8 +231,8 @@ func TestIdleProcessesAreForgotten(t *testing.T) {
 	})
 }
 
-// At a limit the process idle longest is dropped, and read again from the storage with its next
-// record. While all processes are in use, new ones are not remembered.
+// At a limit, the process that was idle for longest is dropped. Its next record restores the
+// context from the storage. If all processes were active recently, a new process is not remembered.
 func TestLimits(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	for _, bytes := range []bool{false, true} {

@@ -13,7 +13,6 @@ import (
 	"go.opentelemetry.io/collector/processor"
 )
 
-// startTraces starts a processor of traces.
 func startTraces(t *testing.T, cfg *Config, next consumer.Traces) processor.Traces {
 	t.Helper()
 	p, err := NewFactory().CreateTraces(context.Background(), nopSettings(), cfg, next)
@@ -49,8 +48,8 @@ func TestKeysOfSpansMayBeFiltered(t *testing.T) {
 	}
 }
 
-// Exceptions in the events of spans get the lines that a record of a log gets, and spans keep all
-// else, also their order.
+// Exceptions in the events of spans get the same lines as in log records. All other data of spans
+// stays unchanged, including the order.
 func TestExceptionsOfSpansGetTheirLines(t *testing.T) {
 	cfg := testConfig()
 	cfg.Frames, cfg.EmitLate = true, true

@@ -17,8 +17,9 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// largeDebugFile returns the largest debug file of a tree with sections compressed by zlib, its
-// build ID, and addresses of functions in it; "" if the tree has none of 100 MiB.
+// largeDebugFile returns the largest debug file of at least 100 MiB in a tree whose .debug_info is
+// compressed, with its build ID and addresses of its functions. path is "" if the tree has no such
+// file.
 func largeDebugFile(t *testing.T, tree string) (path, id string, addresses []uint64) {
 	t.Helper()
 	least := int64(100 << 20)
@@ -53,9 +54,9 @@ func largeDebugFile(t *testing.T, tree string) (path, id string, addresses []uin
 	return path, id, addresses
 }
 
-// A batch waits no longer than the patience for a debug file that another question keeps busy: a
-// large file may take a second to inflate, and its first lookups take long, too. Raw frames and
-// others are located, and named in later batches.
+// A batch waits no longer than the patience for a debug file that another lookup keeps busy. A
+// large file may take a second to inflate, and its first lookups take long, too. Until then, frames
+// have only module and offset; later batches have names.
 func TestABatchDoesNotWaitForABusyFile(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	c := testConfig()
@@ -83,14 +84,14 @@ func TestABatchDoesNotWaitForABusyFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for named() < len(frames) { // each has the patience of its batch
+	for named() < len(frames) { // each call has the patience of one batch
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// A debug file of more than 100 MiB with compressed sections is asked for in mid-stream: no batch
-// takes longer than the patience and 20 ms, and a batch of another process, whose files are known,
-// 20 ms. STALL_TREE names a tree of debug files with such a file.
+// In mid-stream, frames need a debug file of at least 100 MiB with compressed sections. No batch
+// takes longer than the patience plus 20 ms. A batch of another process, whose files are known,
+// takes at most 20 ms. STALL_TREE names a tree with this kind of debug file.
 func TestALargeFileStallsNoBatch(t *testing.T) {
 	tree := os.Getenv("STALL_TREE")
 	if tree == "" {

@@ -23,8 +23,8 @@ type charted struct {
 	flags  []string
 }
 
-// chartOf returns the Collectors in manifests that the chart was rendered to, by the names of their
-// workloads. The tests of collector/helm compare the manifests with the chart.
+// chartOf returns the Collectors in a file of rendered manifests, by the names of their workloads.
+// The tests of collector/helm compare the manifests with the chart.
 func chartOf(t *testing.T, file string) map[string]charted {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -107,8 +107,8 @@ func startCharted(t *testing.T, c charted, changes ...string) *collector {
 	return startWith(t, strings.NewReplacer(changes...).Replace(c.config), c.flags, "POD_IP=127.0.0.1")
 }
 
-// logOf appends to the log of a container, where the kubelet has it and as it writes it, and
-// returns the file.
+// logOf appends lines to the log of a container, at the path and in the format of the kubelet. It
+// returns the path.
 func logOf(t *testing.T, pods, namespace, pod string, restart int, lines ...string) string {
 	t.Helper()
 	file := filepath.Join(pods, namespace+"_"+pod+"_00000000-0000-0000-0000-000000000001", "app", fmt.Sprintf("%d.log", restart))
@@ -120,8 +120,8 @@ func logOf(t *testing.T, pods, namespace, pod string, restart int, lines ...stri
 	return file
 }
 
-// startAgent starts the agent of the chart, and waits until it has seen the log of a pod that
-// existed before. Of such a log the agent reads only new lines; it reads later logs from their
+// startAgent starts the agent of the chart, and waits until it has seen the log of an existing pod.
+// The agent reads only new lines of logs that exist at its start, and later logs from their
 // beginning.
 func startAgent(t *testing.T, c charted, pods string, changes ...string) *collector {
 	t.Helper()
@@ -131,9 +131,8 @@ func startAgent(t *testing.T, c charted, pods string, changes ...string) *collec
 	return agent
 }
 
-// With the chart's defaults and an image that has the debug files, the log of a pod that starts and
-// crashes has its names in what the agent prints, also after a restart of the container. The agent
-// does not read its own log.
+// With the chart's defaults and an image of debug files, the agent prints the crash of a new pod
+// with names, also after a restart of the container. The agent does not read its own log.
 func TestACrashOfAPodHasItsNames(t *testing.T) {
 	dir := t.TempDir()
 	pods := filepath.Join(dir, "pods")
@@ -200,7 +199,7 @@ func TestTheAgentOfTheChartNamesSpansAndProfiles(t *testing.T) {
 }
 
 // The agent of the chart locates frames, and its gateway names them. The gateway is killed while
-// records are on their way, and another one takes its place: no record and no name is lost.
+// records are on their way, and another gateway takes its place: no record and no name is lost.
 func TestAGatewayOfTheChartIsKilled(t *testing.T) {
 	const streams = 20
 	dir := t.TempDir()

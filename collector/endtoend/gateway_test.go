@@ -65,8 +65,8 @@ func (b *balancer) set(gateways ...string) {
 	b.gateways = gateways
 }
 
-// An edge locates frames, and gateways behind plain round robin name them, by files of a server.
-// Gateways are added and killed in mid-stream: no process loses a name.
+// An edge locates frames. Gateways behind a round-robin balancer name the frames by debug files
+// from a server. Gateways are added and killed in mid-stream, and no process loses a name.
 func TestGatewaysComeAndGo(t *testing.T) {
 	const streams = 60
 	dir := t.TempDir()
@@ -117,7 +117,8 @@ func TestGatewaysComeAndGo(t *testing.T) {
 	round.set(a, b, c)
 	each(lines[33:34], false)
 	eventually(t, "three gateways have named the next frames", func() bool { return named() >= 2*streams }, edge.log)
-	// two are killed while the next ones are on their way; their requests are sent again
+	// two gateways are killed while records are on their way, and the edge sends these records
+	// again
 	each(lines[33:34], false)
 	first.kill()
 	second.kill()
@@ -154,7 +155,7 @@ func TestGatewaysComeAndGo(t *testing.T) {
 	}
 }
 
-// Each configuration of the distribution is valid for the Collector that it is made for.
+// Each configuration of the distribution is valid for its Collector.
 func TestExamplesAreValid(t *testing.T) {
 	dir := t.TempDir()
 	dist := filepath.Join(checkout, "collector", "dist")
@@ -196,7 +197,7 @@ func TestExamplesAreValid(t *testing.T) {
 // gateOfProfiles lets a Collector run pipelines of profiles.
 const gateOfProfiles = "--feature-gates=+service.profilesSupport"
 
-// validate returns what the Collector's own check prints for a configuration.
+// validate runs the Collector's own check of a configuration, and returns its output.
 func validate(file string, env []string, flags ...string) (string, error) {
 	cmd := exec.Command(otelcol, append([]string{"validate", "--config", file}, flags...)...)
 	cmd.Env = env

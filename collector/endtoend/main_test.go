@@ -1,6 +1,7 @@
 //go:build linux
 
-// Tests of the processor in a Collector that is built with it, beside the real command.
+// Package endtoend tests the processor in a Collector with symfilter, and compares it with the
+// command.
 package endtoend
 
 import (
@@ -16,7 +17,7 @@ import (
 	"time"
 )
 
-// The programs, built once for all tests.
+// Paths of the programs, which are built once for all tests, and of the repository.
 var otelcol, symfilter, checkout string
 
 func TestMain(m *testing.M) {
@@ -50,7 +51,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// A collector is a Collector that runs.
+// A collector is a running Collector.
 type collector struct {
 	t   *testing.T
 	cmd *exec.Cmd
@@ -85,7 +86,7 @@ func startCollector(t *testing.T, config string, env ...string) *collector {
 	return startWith(t, config+"  telemetry:\n    metrics:\n      level: none\n", flags, env...)
 }
 
-// startWith is startCollector for a configuration that has the section telemetry, and for flags.
+// startWith is like startCollector, for a configuration with a section telemetry, and with flags.
 func startWith(t *testing.T, config string, flags []string, env ...string) *collector {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
@@ -127,7 +128,7 @@ func eventually(t *testing.T, what string, is func() bool, log fmt.Stringer) {
 // A record is one log record that a file exporter has written.
 type record struct {
 	file string // log.file.path
-	key  string // its other attributes, and those of its resource
+	key  string // other attributes of the record and of its resource
 	body string
 }
 
@@ -182,7 +183,7 @@ func recordsIn(t *testing.T, files ...string) (all []record) {
 	return all
 }
 
-// textsOf returns the bodies of the records of each file, a line each.
+// textsOf returns the bodies of the records of each file, one a line.
 func textsOf(records []record) map[string]string {
 	all := make(map[string]string)
 	for _, r := range records {

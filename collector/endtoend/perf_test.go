@@ -37,7 +37,7 @@ func newSpinner(t *testing.T, dir, source string) spinner {
 	}
 	compiler := compilers[filepath.Ext(source)]
 	testenv.Need(t, compiler[0], "objcopy")
-	// The compiler may exist and not work, such as rustup's rustc without a toolchain.
+	// The compiler may exist without working, such as rustup's rustc without a toolchain.
 	if out, err := exec.Command(compiler[0], "--version").CombinedOutput(); err != nil {
 		testenv.Missing(t, fmt.Sprintf("a %s that works: %v\n%s", compiler[0], err, out))
 	}
@@ -54,7 +54,7 @@ func newSpinner(t *testing.T, dir, source string) spinner {
 	return s
 }
 
-// outputOf returns the standard output of a program, which has to succeed.
+// outputOf returns the standard output of a program, which must succeed.
 func outputOf(t *testing.T, argv ...string) string {
 	t.Helper()
 	var stderr strings.Builder
@@ -67,13 +67,13 @@ func outputOf(t *testing.T, argv ...string) string {
 	return string(out)
 }
 
-// A recording is what perf has recorded of a process: the executable parts of files that it mapped,
-// and its samples.
+// A recording holds the data that perf has recorded of a process: the executable parts of mapped
+// files, and the samples.
 type recording struct {
 	data   string // file of perf
 	maps   []perfMap
 	chains [][]uint64 // addresses of each sample: the instruction, then the return addresses
-	names  [][]string // symbols of these addresses by perf, not demangled; "[unknown]" without one
+	names  [][]string // symbols of these addresses by perf, not demangled; "[unknown]" without a symbol
 }
 
 type perfMap struct {
@@ -84,7 +84,7 @@ type perfMap struct {
 // perfPeriod is the time between two samples: perf gets a frequency of 1,000 Hz.
 const perfPeriod = 1_000_000
 
-// recorded returns the recording that perf makes of a run of a program.
+// recorded runs a program under perf, and returns the recording.
 func recorded(t *testing.T, program string) *recording {
 	t.Helper()
 	r := &recording{data: program + ".data"}
@@ -105,9 +105,9 @@ var (
 	perfFrame   = regexp.MustCompile(`^\t *[0-9a-f]+ (.*?)(?:\+0x[0-9a-f]+)? \(.*\)\n`)
 )
 
-// read reads the file of perf by perf script, whose dump has the addresses of the process, and
-// after each sample the frames as text. Symbols come from the files that are now at the paths in
-// the recording, if they have its build IDs.
+// read reads the recording by perf script. Its dump has the addresses of the process, and the
+// frames of each sample as text. perf finds symbols in the files that are now at the recorded
+// paths, if they have the recorded build IDs.
 func (r *recording) read(t *testing.T) {
 	t.Helper()
 	*r = recording{data: r.data}
@@ -117,7 +117,8 @@ func (r *recording) read(t *testing.T) {
 		} else if strings.Contains(line, "PERF_RECORD_SAMPLE") {
 			r.chains, r.names = append(r.chains, nil), append(r.names, nil)
 		} else if m := perfAddress.FindStringSubmatch(line); m != nil {
-			// The largest numbers are marks between addresses of the kernel and of the process.
+			// The largest numbers mark whether the next addresses are of the kernel or of the
+			// process.
 			if a := hexOf(t, m[1]); a < ^uint64(0)-4095 {
 				r.chains[len(r.chains)-1] = append(r.chains[len(r.chains)-1], a)
 			}
@@ -144,7 +145,7 @@ func hexOf(t *testing.T, text string) uint64 {
 	return n
 }
 
-// mapped returns the mapping of an address, nil if there is none.
+// mapped returns the mapping of an address, or nil.
 func (r *recording) mapped(addr uint64) *perfMap {
 	for i := range r.maps {
 		if m := &r.maps[i]; addr-m.start < m.size {
@@ -172,8 +173,8 @@ func (m *perfMap) linked(t *testing.T, addr uint64) uint64 {
 	return 0
 }
 
-// profiles returns the recording as a batch of one profile, without names. In place of a return
-// address it has the address of the byte before, which is in the call.
+// profiles returns the recording as a batch of one profile, without names. Each return address is
+// replaced by the address of the byte before it, which is in the call.
 func (r *recording) profiles(service string) pprofile.Profiles {
 	p := pprofile.NewProfiles()
 	b := tables{p.Dictionary()}
@@ -217,10 +218,10 @@ func (r *recording) profiles(service string) pprofile.Profiles {
 	return p
 }
 
-// Tables fills the tables of a dictionary, each entry once.
+// tables fills the tables of a dictionary, each entry once.
 type tables struct{ dict pprofile.ProfilesDictionary }
 
-// begin adds the first entries, which are empty: index 0 means that there is none.
+// begin adds the empty first entries: index 0 means no entry.
 func (b tables) begin() {
 	b.dict.StringTable().Append("")
 	b.dict.MappingTable().AppendEmpty()
@@ -231,7 +232,7 @@ func (b tables) begin() {
 	b.dict.StackTable().AppendEmpty()
 }
 
-// entry returns the index of an entry; a table is full after 2³¹ entries.
+// entry returns index. It panics after an error: a table is full after 2³¹ entries.
 func entry(index int32, err error) int32 {
 	if err != nil {
 		panic(err)

@@ -71,8 +71,8 @@ func backend(listen, out string) string {
 		"service:\n  pipelines:\n    logs:\n      receivers:\n        - otlp\n      exporters:\n        - file\n"
 }
 
-// Logs that one Collector reads and resolves, and another one receives, have the text of the
-// command's output: markup and all dialects of the repository's logs.
+// One Collector reads and resolves logs with markup and all dialects, and a second Collector
+// receives them. The text equals the output of the command.
 func TestTextIsThatOfTheCommand(t *testing.T) {
 	dir := t.TempDir()
 	names := []string{"testdata/crash.log", "testdata/asan.log", "testdata/clang-crash.log"}
@@ -93,7 +93,7 @@ func TestTextIsThatOfTheCommand(t *testing.T) {
 				text = append(text, strings.TrimSuffix(line, "\r"))
 			}
 		}
-		// file_log takes files with the same beginning for one
+		// file_log treats files with the same beginning as one file
 		appendTo(t, file, append([]string{fmt.Sprint("log ", i)}, text...)...)
 		want[file] = commandOn(t, file)
 		lines += len(text) + 1
@@ -113,8 +113,8 @@ func TestTextIsThatOfTheCommand(t *testing.T) {
 	}
 }
 
-// A Collector is killed after the maps of 60 processes, and started again before their frames: with
-// a storage all frames have names.
+// A Collector is killed after the maps of 60 processes, and started again before their frames. With
+// a storage, all frames have names, without a storage none.
 func TestKilledBetweenMapsAndFrames(t *testing.T) {
 	const streams = 60
 	lines := linesOf(t, "testdata/crash.log")
@@ -172,8 +172,8 @@ func TestKilledBetweenMapsAndFrames(t *testing.T) {
 	}
 }
 
-// The logs of 8 pods in the format of CRI, each container restarted once, long lines in parts:
-// their text is that of the command for the same files.
+// Eight pods, each with a restarted container, have logs in the CRI format, with long lines in
+// parts. Their text equals the output of the command for these files.
 func TestLogsOfContainers(t *testing.T) {
 	dir := t.TempDir()
 	lines := linesOf(t, "testdata/crash.log")
@@ -223,7 +223,7 @@ func commandOn(t *testing.T, file string) string {
 	return strings.ToValidUTF8(string(out), "\uFFFD")
 }
 
-// messagesOf returns the messages in a log in the format of CRI, their parts joined, a line each.
+// messagesOf returns the messages of a log in the CRI format, one a line, with their parts joined.
 func messagesOf(t *testing.T, log string) string {
 	t.Helper()
 	var all strings.Builder

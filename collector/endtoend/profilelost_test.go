@@ -32,8 +32,8 @@ func ledgerProfile(service string) pprofile.Profiles {
 	return p
 }
 
-// edgeOfProfiles is the configuration of a Collector that passes profiles on, by a queue of four
-// batches on disk. When the queue is full, senders wait.
+// edgeOfProfiles is the configuration of a Collector that passes profiles on through a queue of
+// four batches on disk. When the queue is full, senders wait.
 func edgeOfProfiles(listen, state, gateway string) string {
 	return "extensions:\n  file_storage:\n    directory: " + state + "\n    create_directory: true\n" +
 		"receivers:\n  otlp:\n    protocols:\n      http:\n        endpoint: " + listen + "\n" +
@@ -42,8 +42,8 @@ func edgeOfProfiles(listen, state, gateway string) string {
 		"service:\n  extensions:\n    - file_storage\n  pipelines:\n    profiles:\n      receivers:\n        - otlp\n      exporters:\n        - otlp_http\n"
 }
 
-// Gateways and an edge are killed or stopped while profiles come, and more profiles come than the
-// queue of the edge holds: each arrives with its names, at least once.
+// Gateways and an edge are killed or stopped while profiles arrive, and more profiles arrive than
+// the queue of the edge holds. Each profile gets its names, and passes at least once.
 func TestNoProfileIsLost(t *testing.T) {
 	dir := t.TempDir()
 	listen, gateway := testenv.FreeAddress(t), testenv.FreeAddress(t)
@@ -58,7 +58,7 @@ func TestNoProfileIsLost(t *testing.T) {
 	}
 	var sending sync.WaitGroup
 	sent := 0
-	begin := func(n int) { // as a client does, each is sent until it is accepted
+	begin := func(n int) { // like a client, sends each profile until it is accepted
 		for range n {
 			p := ledgerProfile(fmt.Sprint("service ", sent))
 			sent++
@@ -96,7 +96,7 @@ func TestNoProfileIsLost(t *testing.T) {
 	g.stop()
 	begin(10)
 	startGateway()
-	edge.stop() // after the gateway: senders that wait for room in its queue hold it up
+	edge.stop() // after the start of the gateway: senders that wait for room in the queue delay the stop
 	edge = startEdge()
 	eventually(t, "profiles sent to stopped Collectors have come", all, edge.log)
 	sending.Wait()

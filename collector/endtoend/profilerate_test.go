@@ -31,9 +31,9 @@ const (
 	profilePlaces  = 5_000  // different addresses of the program
 )
 
-// A Collector gets 10,000 samples a second, a batch each second, and passes them on by OTLP. RATE
-// is the number of runs of each kind, one with symfilter and one without in turn. The program is
-// radosgw, where bench keeps it. Processor time and memory are those of the Collector.
+// A Collector receives a batch of 10,000 samples each second, and passes it on by OTLP. RATE is the
+// number of runs with and without symfilter, which take turns. The profiled program is radosgw,
+// from the folder of the benchmarks. The test logs the Collector's processor time and memory.
 func TestProfileRates(t *testing.T) {
 	runs, err := strconv.Atoi(os.Getenv("RATE"))
 	if err != nil {
@@ -176,7 +176,7 @@ func (c *collector) processorTime() float64 {
 	_, rest, _ := strings.Cut(string(stat), ") ") // after the name
 	fields := strings.Fields(rest)
 	var ticks float64
-	for _, f := range fields[11:13] { // in user and in kernel mode, 100 a second
+	for _, f := range fields[11:13] { // ticks in user and in kernel mode, 100 a second
 		n, err := strconv.ParseFloat(f, 64)
 		if err != nil {
 			c.t.Fatal(err)

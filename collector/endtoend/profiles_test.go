@@ -32,8 +32,8 @@ func profilesConfig(listen, out string, trees ...string) string {
 		"service:\n  pipelines:\n    profiles:\n      receivers:\n        - otlp\n      processors:\n        - symfilter\n      exporters:\n        - file\n"
 }
 
-// send posts a batch of profiles as OTLP, whose request has the fields of ProfilesData. It reports
-// whether the Collector has accepted it.
+// send posts a batch of profiles as OTLP, whose requests have the fields of ProfilesData. It
+// reports whether the Collector has accepted the batch.
 func send(t *testing.T, address string, p pprofile.Profiles) bool {
 	t.Helper()
 	body, err := new(pprofile.ProtoMarshaler).MarshalProfiles(p)
@@ -71,14 +71,14 @@ func profilesIn(t *testing.T, files ...string) (all []pprofile.Profiles) {
 	return all
 }
 
-// A place is a call at an address, as llvm-symbolizer and profiles have it.
+// A place is a call with its source position, in the JSON of llvm-symbolizer and in profiles.
 type place struct {
 	FunctionName, FileName string
 	Line, Column           int64
 }
 
-// llvmPlaces returns the calls at link-time addresses of a file, the innermost first; none if
-// llvm-symbolizer finds no function.
+// llvmPlaces returns the calls at link-time addresses of a file, the innermost first. An address
+// without a function has no calls.
 func llvmPlaces(t *testing.T, file string, addrs []uint64, flags ...string) [][]place {
 	t.Helper()
 	var in, stderr strings.Builder
@@ -112,7 +112,7 @@ func llvmPlaces(t *testing.T, file string, addrs []uint64, flags ...string) [][]
 var oldRust = regexp.MustCompile(`^_ZN.*17h[0-9a-f]{16}E`)
 
 // wanted returns the calls that llvm-symbolizer finds at each location of a recording: in the
-// program's twin with symbols, and in the system's debug files of libraries, if there are any.
+// program's build with symbols, and in the system's debug files of libraries, if there are any.
 func wanted(t *testing.T, r *recording, s spinner, p pprofile.Profiles) [][]place {
 	t.Helper()
 	d := p.Dictionary()
@@ -160,8 +160,8 @@ func inPLT(t *testing.T, file string, addr uint64) bool {
 	return slices.ContainsFunc(f.Sections, func(s *elf.Section) bool { return strings.HasPrefix(s.Name, ".plt") && addr-s.Addr < s.Size })
 }
 
-// placesOf returns the calls at each location of a profile. A function has its demangled name, or
-// its linkage name if raw matches that.
+// placesOf returns the calls at each location of a profile. A function has its linkage name if raw
+// matches this name, otherwise its demangled name.
 func placesOf(d pprofile.ProfilesDictionary, raw *regexp.Regexp) [][]place {
 	all := make([][]place, d.LocationTable().Len())
 	str := d.StringTable().At
@@ -185,9 +185,9 @@ func samePlace(a, b place) bool {
 	return a == b
 }
 
-// Stripped programs in C, C++ and Rust are profiled by perf. After a Collector with the processor,
-// their profiles have the calls that llvm-symbolizer finds in the builds with symbols, and the
-// symbols that perf finds in these; pprof and speedscope show them.
+// perf profiles stripped programs in C, C++ and Rust. A Collector with the processor adds the calls
+// that llvm-symbolizer finds in the builds with symbols, and the symbols that perf finds there.
+// pprof and speedscope show these names.
 func TestProfilesOfStrippedProgramsAreNamed(t *testing.T) {
 	testenv.OnlyLong(t)
 	testenv.Need(t, "perf", "llvm-symbolizer-19")

@@ -20,8 +20,9 @@ import (
 const rateRecords = 600_000
 
 // Records pass through filelog, symfilter, OTLP, a second Collector and a file nearly as fast as
-// without symfilter. RATE is the number of runs of each kind, one with and one without in turn; the
-// ratios are of their medians. Without it nothing is measured: a busy machine has no rate.
+// without symfilter. RATE is the number of runs with and without symfilter, which take turns. The
+// test compares medians. Without RATE it is skipped, since the figures of a busy machine mean
+// nothing.
 func TestRates(t *testing.T) {
 	runs, err := strconv.Atoi(os.Getenv("RATE"))
 	if err != nil {
@@ -67,8 +68,8 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
-// timedRun returns how long a log takes through two Collectors, and the processor time of the
-// first.
+// timedRun returns the time that a log takes through two Collectors, and the processor time of the
+// first Collector.
 func timedRun(t *testing.T, log []byte, with bool) (wall, cpu time.Duration) {
 	t.Helper()
 	dir := t.TempDir()
@@ -96,7 +97,7 @@ func timedRun(t *testing.T, log []byte, with bool) (wall, cpu time.Duration) {
 	return wall, first.cmd.ProcessState.UserTime() + first.cmd.ProcessState.SystemTime()
 }
 
-// tailOf returns the last KiB of a file; nothing if it does not exist yet.
+// tailOf returns the last KiB of a file, or nil if the file does not exist yet.
 func tailOf(t *testing.T, name string) []byte {
 	t.Helper()
 	f, err := os.Open(name)
@@ -112,6 +113,6 @@ func tailOf(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	b := make([]byte, 1<<10)
-	n, _ := f.ReadAt(b, max(0, info.Size()-int64(len(b)))) // less than it is at the beginning
+	n, _ := f.ReadAt(b, max(0, info.Size()-int64(len(b)))) // reads less if the file is shorter
 	return b[:n]
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// wantSymbols checks the outermost calls of locations in the program by the symbols that perf finds
-// for the same recording, once the build with symbols is in the place of the stripped one.
+// wantSymbols compares the outermost calls of locations in the program with the symbols that perf
+// finds for the same recording. For this, the build with symbols replaces the stripped program.
 func (r *recording) wantSymbols(t *testing.T, s spinner, p pprofile.Profiles) {
 	t.Helper()
 	d := p.Dictionary()
@@ -77,7 +77,8 @@ func stacksOf(p pprofile.Profiles) *stacks.Profile {
 		}
 		to.Locations = append(to.Locations, location)
 	}
-	// Number n of stacks.Profile is at index n-1, and 0 means none: the empty entries go.
+	// stacks.Profile numbers its entries from 1, and 0 means none, so the empty first entries are
+	// left out.
 	to.Mappings, to.Functions, to.Locations = to.Mappings[1:], to.Functions[1:], to.Locations[1:]
 	for _, s := range p.ResourceProfiles().At(0).ScopeProfiles().At(0).Profiles().At(0).Samples().All() {
 		sample := stacks.Sample{Values: s.Values().AsRaw()}
@@ -89,9 +90,9 @@ func stacksOf(p pprofile.Profiles) *stacks.Profile {
 	return to
 }
 
-// ownCosts returns the number of samples by the function at their leaf. traces has the number of
-// samples by the functions of all frames, one below the other, such as "name (inline)". It leaves
-// out samples with a frame without a function.
+// ownCosts counts the samples by the function of their innermost frame. traces counts them by the
+// functions of all frames, one a line, with "(inline)" after inlined calls. traces omits samples
+// that have a frame without a function.
 func ownCosts(p *stacks.Profile) (own map[string]int64, traces map[string]int64) {
 	own, traces = make(map[string]int64), make(map[string]int64)
 	for _, s := range p.Samples {

@@ -16,11 +16,11 @@ import (
 	"helm.sh/helm/v3/pkg/strvals"
 )
 
-// Values that the tests render: for each name, testdata/NAME.values.yaml, and NAME.yaml with the
-// manifests and NAME.notes.txt with what Helm prints.
+// Names of the values that the tests render. testdata has NAME.values.yaml, the manifests in
+// NAME.yaml, and Helm's notes in NAME.notes.txt.
 var values = []string{"bare", "default", "gateway", "logs", "profiles"}
 
-// render returns what `helm template` prints for the chart, and the notes of `helm install`.
+// render returns the manifests of `helm template`, and the notes of `helm install`.
 func render(v chartutil.Values) (manifests, notes string, err error) {
 	c, err := loader.Load("symfilter")
 	if err != nil {
@@ -46,8 +46,8 @@ func valuesOf(t *testing.T, name string) chartutil.Values {
 	return v
 }
 
-// The manifests are those of testdata, which collector/endtoend runs a Collector with; UPDATE=1
-// writes them.
+// The manifests equal the files in testdata, with which collector/endtoend runs a Collector.
+// UPDATE=1 writes the files.
 func TestManifestsAreThoseThatAreCommitted(t *testing.T) {
 	for _, name := range values {
 		manifests, notes, err := render(valuesOf(t, name))
@@ -90,8 +90,8 @@ func TestTheChartIsWellFormed(t *testing.T) {
 	}
 }
 
-// Each value of values.yaml changes the manifests or the notes: without it, a file of testdata that
-// sets it renders something else.
+// Each value in values.yaml changes the manifests or the notes: without the value, a file of
+// testdata that sets it renders to other text.
 func TestEachValueIsUsed(t *testing.T) {
 	defaults, err := chartutil.ReadValuesFile(filepath.Join("symfilter", "values.yaml"))
 	if err != nil {
@@ -121,8 +121,8 @@ func TestEachValueIsUsed(t *testing.T) {
 	}
 }
 
-// leaves returns the paths of the values that are not sections, such as image.tag. An empty map is
-// one that users fill, and resources have keys of Kubernetes.
+// leaves returns the paths of all values that are not sections, such as image.tag. Empty maps,
+// which users fill, and resources, which has keys of Kubernetes, are values.
 func leaves(prefix string, v map[string]any) (all []string) {
 	for _, key := range slices.Sorted(maps.Keys(v)) {
 		section, ok := v[key].(map[string]any)
@@ -135,7 +135,7 @@ func leaves(prefix string, v map[string]any) (all []string) {
 	return all
 }
 
-// remove removes the value at a path, and reports whether it was there.
+// remove removes the value at a path, and reports whether the value existed.
 func remove(v map[string]any, path []string) bool {
 	if len(path) > 1 {
 		section, ok := v[path[0]].(map[string]any)
