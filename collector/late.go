@@ -27,7 +27,7 @@ const (
 // lateAttribute marks records sent after the arrival of a debug file.
 const lateAttribute = "symfilter.late"
 
-// lateAnswer bounds the time for the lookups in a module whose file was found.
+// lateAnswer bounds the time for making and sending the late records of a module.
 const lateAnswer = 30 * time.Second
 
 // late sends a record with the names of addresses that earlier records left unresolved, once the

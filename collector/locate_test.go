@@ -42,7 +42,7 @@ func TestLocateThenName(t *testing.T) {
 func TestUnresolvedAddressesOfARecordAreCounted(t *testing.T) {
 	const frame = "{{{bt:3:0x00007ffff7df324a:ra}}}" // in a file without a debug file
 	lines := linesOf(t, "crash.log")
-	for _, first := range []string{"plain", "x 0x1 y"} { // the second text makes the processor filter the records as one log
+	for _, first := range []string{"plain", "x 0x1 y"} { // with the second text, the records are filtered as one log
 		p, sink := start(t, testConfig(), nil)
 		ld := batchOf("a", append([]string{first}, append(lines, frame+"\n"+frame)...)...)
 		records := ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords()

@@ -58,7 +58,7 @@ const (
 	frameTypeAttribute = "profile.frame.type"
 )
 
-// A locationResult is the result for a location without lines.
+// A locationResult is the outcome for a location without a function name.
 type locationResult uint8
 
 const (
@@ -331,7 +331,7 @@ type layouts interface {
 func (n *naming) findLayout(m *module) {
 	ctx, policy := n.w.now()
 	l := symbolize.Location{ID: m.id, Name: m.name}
-	if _, err := n.s.symbols.Symbolizer.Ask(ctx, nil, l, policy); err != nil { // waits within the batch's patience
+	if _, err := n.s.symbols.Symbolizer.Ask(ctx, nil, l, policy); err != nil { // waits at most the patience
 		m.result = resultOf(err)
 		return
 	}

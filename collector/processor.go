@@ -119,7 +119,7 @@ func (p *logsProcessor) rest(w *worker) {
 func (p *logsProcessor) options() filter.Options {
 	o := filter.Options{
 		Context:     p.live,
-		ModuleLines: filter.ModuleLinesRaw, // a later stage, or this one after a restart, may read the lines again
+		ModuleLines: filter.ModuleLinesRaw, // read again by a later stage, or after a restart
 		Dialects:    filter.Dialects{None: true},
 	}
 	opened := p.shared.symbols

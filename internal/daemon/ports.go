@@ -487,8 +487,8 @@ func parseAddress(s string, datagrams bool) (address, error) {
 // bytes.
 const maxSocketPath = 103
 
-// mayListen returns an error if other machines can reach the address, and to neither allows them
-// nor has TLS.
+// mayListen returns an error if other machines can reach the address, unless to allows them or has
+// TLS.
 func (a address) mayListen(to admission) error {
 	if a.network != "tcp" && a.network != "udp" {
 		return nil

@@ -336,8 +336,8 @@ func (g *generation) inParts(ctx context.Context, end int64, buf []byte, emit fu
 	return g.seek(end)
 }
 
-// skip skips the quiet lines more than lookBack bytes before the first printed line. If the file
-// must be read from its beginning, it skips none.
+// skip skips quiet lines that are more than lookBack bytes before the first line to print, unless
+// the file must be read from its beginning.
 func (g *generation) skip() error {
 	g.skips = false
 	if g.needsBeginning() {
