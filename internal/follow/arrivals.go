@@ -13,19 +13,19 @@ import (
 // they could be opened.
 type arrivals struct {
 	places   []place // to watch for changes
-	silentFS bool    // no events arrive from the folder of the name
+	silentFS bool    // no events arrive from the folder of the followed name
 
-	created atomic.Int64 // files that got the name since restart, according to creation events
-	named   named        // file that has the name, according to these events; guarded by the watcher's mutex
+	created atomic.Int64 // files that got the followed name since restart, according to creation events
+	named   named        // file that has the followed name, according to these events; guarded by the watcher's mutex
 	taken   int64        // opened files that are included in created
-	// unopened file that had the name before the count began; zero: none
+	// unopened file that had the followed name before the count began; zero: none
 	uncounted lineage.ID
 	noticed   time.Time // first time at which created differed from taken
 	changed   time.Time // time of the last new file
 }
 
-// restart begins the count for the places. id is the file that has the name now, and opened reports
-// whether it is open. The watcher's mutex is held.
+// restart begins the count for the places. id is the file that has the followed name now, and
+// opened reports whether it is open. The watcher's mutex is held.
 func (a *arrivals) restart(places []place, id lineage.ID, opened bool) {
 	a.places = places
 	a.created.Store(0)
@@ -50,8 +50,8 @@ func (a *arrivals) isEven() bool { return a.noticed.IsZero() && a.missed() == 0 
 // hurries reports whether new files appear quickly and no events announce them.
 func (a *arrivals) hurries() bool { return a.silentFS && time.Since(a.changed) < hurryTime }
 
-// countMissed reports the number of files that lost the name before they could be opened. It first
-// waits for eventDelay, since a file may be opened before its event arrives, or after it.
+// countMissed reports the number of files that lost the followed name before they could be opened.
+// It first waits for eventDelay, since a file may be opened before its event arrives, or after it.
 func (s *source) countMissed() {
 	a := &s.arrivals
 	missed := a.missed()

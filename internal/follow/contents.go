@@ -30,7 +30,7 @@ type damage struct {
 
 func (d damage) Unwrap() error { return d.error }
 
-// An unpacker is the type of [Options].Unpack.
+// An unpacker is the type of [Options.Unpack].
 type unpacker = func(packed io.Reader) (contents io.Reader, done func(), err error)
 
 // A contents is the unpacked content of a compressed file. Unpacking starts at the beginning, and

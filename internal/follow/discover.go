@@ -8,8 +8,8 @@ import (
 )
 
 // next opens the next file: the oldest unread sibling younger than the file in before, or else the
-// file of the name. It returns nil if no such file exists, or the search is pending. It returns the
-// error of discover.
+// file with the followed name. It returns nil if no such file exists, or the search is pending. It
+// returns the error of discover.
 func (s *source) next(before lineage.Predecessor) (*generation, error) {
 	err := s.discover(before)
 	if len(s.ahead) == 0 || s.search.pending {
@@ -20,10 +20,11 @@ func (s *source) next(before lineage.Predecessor) (*generation, error) {
 	return g, err
 }
 
-// discover opens the unread files younger than the file in before, and the file of the name. It
-// appends them to s.ahead, the oldest first. Open files may be renamed or removed. Closed rotated
-// files with late lines are reopened and appended to s.old. If the search must be repeated,
-// discover sets s.search.pending. The error is the reason why the file of the name cannot be read.
+// discover opens the unread files younger than the file in before, and the file with the followed
+// name. It appends them to s.ahead, the oldest first. Open files may be renamed or removed. Closed
+// rotated files with late lines are reopened and appended to s.old. If the search must be repeated,
+// discover sets s.search.pending. The error is the reason why the file with the followed name
+// cannot be read.
 func (s *source) discover(before lineage.Predecessor) error {
 	for try := 0; ; try++ {
 		g, err := s.f.disk.openGeneration(s.path)
@@ -75,8 +76,8 @@ func (s *source) wait(g *generation) {
 	}
 }
 
-// fresh returns the file of the name, g, if it is unread. Otherwise it closes g and returns nil. If
-// an open rotated file has the name again, fresh closes g and returns that file.
+// fresh returns g, the file with the followed name, if it is unread. Otherwise it closes g and
+// returns nil. If an open rotated file has the name again, fresh closes g and returns that file.
 func (s *source) fresh(g *generation) *generation {
 	if g == nil {
 		return nil
@@ -87,14 +88,14 @@ func (s *source) fresh(g *generation) *generation {
 		}
 		g.Close()
 		old.name = s.path
-		if i >= len(s.old) { // it still has the name, or has it again
+		if i >= len(s.old) { // the file still has the followed name, or has it again
 			return nil
 		}
 		s.old = slices.Delete(s.old, i, i+1)
 		return old
 	}
 	from, read := s.search.lineage.Known(g)
-	if read && g.seek(from) != nil { // its record stays: the next look continues there
+	if read && g.seek(from) != nil { // the record of g stays: the next look continues at its offset
 		g.Close()
 		s.attention = true
 		return nil

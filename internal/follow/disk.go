@@ -19,7 +19,7 @@ import (
 // Limits of checks of the file system.
 const (
 	listCheap = 2 * time.Millisecond // a folder that is listed faster is listed at every change
-	// a slower folder that changes all the time is listed for at most 1/listShare of the time.
+	// a slower folder that changes all the time is listed for at most 1/listShare of the time
 	listShare = 16
 	// more than the clock step of any file system without fractions of a second: FAT's is 2 s
 	coarseStep       = 3 * time.Second

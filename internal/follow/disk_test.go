@@ -14,7 +14,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// many writes n files of one line into a folder, and waits until the folder's time is old enough.
+// many writes n files of one line into a folder, and sets the folder's time to an hour ago, so that
+// a listing of the folder is sure.
 func many(t *testing.T, n int) (dir string, paths []string) {
 	t.Helper()
 	dir = t.TempDir()

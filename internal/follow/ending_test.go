@@ -57,7 +57,7 @@ type readerFunc func(p []byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// The archive's file was already read to its end.
+// The file that becomes an archive was already read to its end.
 func TestRunsThatEndWhileAnArchiveIsComparedDoNotReadIt(t *testing.T) {
 	for name, keptOpen := range map[string]bool{"open": true, "closed": false} {
 		t.Run(name, func(t *testing.T) {

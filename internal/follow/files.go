@@ -28,7 +28,7 @@ func (f *files) held() []*generation {
 	return append(all, f.ahead...)
 }
 
-// reading returns the rotated files and the current one, the oldest first.
+// reading returns the rotated files and the current file, the oldest first.
 func (f *files) reading() []*generation {
 	all := slices.Clone(f.old)
 	if f.cur != nil {

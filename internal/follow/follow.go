@@ -153,8 +153,8 @@ type Options struct {
 	Notify func(Event)
 }
 
-// A Sink takes the lines of one file. Only one goroutine at a time uses it, but not always the same
-// one.
+// A Sink takes the lines of one file. Only one goroutine at a time uses it, but the goroutine may
+// change.
 //
 // Each Write gets whole lines, with three exceptions. A line of more than 256 KiB, or 128 KiB with
 // [Options.Taken], is passed in consecutive parts. At the end of Run, the last line may have no

@@ -146,7 +146,7 @@ func TestRemovedFilesLeaveNoRecords(t *testing.T) {
 	})
 }
 
-// There are more copies than MaxMarks.
+// There are more copies than lineage.MaxMarks.
 func TestManyCopiesThatAreCompressedAreNotReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -258,7 +258,7 @@ func TestArchivesAreKnownAfterRunsWithoutRotation(t *testing.T) {
 	})
 }
 
-// There are more files than MaxKnown, all changed within burstTime. They are compressed during the
+// There are more files than lineage.MaxKnown, all changed within burstTime. They are compressed during the
 // run, which does not see the archives, or after it.
 func TestArchivesOfABurstAreNotReadAgain(t *testing.T) {
 	for name, during := range map[string]bool{"during the run": true, "after the run": false} {

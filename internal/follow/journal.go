@@ -54,7 +54,7 @@ type record struct {
 // A savedSource is the entry of one name in a record.
 type savedSource struct {
 	Path string `json:"path"`
-	// oldest first; the last one has the name, or had it last
+	// oldest first; the last reading is in the file that has the followed name, or had it last
 	Reading []savedReading `json:"reading,omitempty"`
 	Read    []lineage.Mark `json:"read,omitempty"` // files that must not be read again
 	// context of the sink after all files in Reading
@@ -68,7 +68,7 @@ type savedSource struct {
 }
 
 // An entry is the JSON of a savedSource. A record omits its siblings, which may be hundreds, if
-// they equal those in the name's previous entry.
+// they equal the siblings in the name's previous entry.
 type entry struct {
 	raw    json.RawMessage // without Beside
 	beside string          // JSON of Beside
@@ -107,7 +107,7 @@ type savedReading struct {
 	Quiet  int64 `json:"quiet,omitempty"`  // lines before this offset are not printed
 	// nothing was printed yet: lines after Quiet are printed, even with Replay
 	Held bool `json:"held,omitempty"`
-	// number, from 1, of a rotated file's sink; 0: the sink of the name
+	// number, from 1, of a rotated file's sink; 0: the sink of the followed name
 	Sink int `json:"sink,omitempty"`
 	// context of the rotated file's sink, in the first of its files
 	Context string `json:"context,omitempty"`

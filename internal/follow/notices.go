@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// absent reports that no file has the name.
+// absent reports that no file has the followed name.
 func (s *source) absent(err error) {
 	switch {
 	case !errors.Is(err, fs.ErrNotExist):

@@ -173,7 +173,7 @@ func (r *run) requestSnapshots() {
 		r.timer.Reset(saveWait)
 		for s := range r.dirty {
 			s.snapshots.wanted.Store(true)
-			if !s.schedule.running { // a running source takes it at the end of its turn
+			if !s.schedule.running { // a running source takes the snapshot at the end of its turn
 				r.ready(s)
 			}
 		}
@@ -222,7 +222,7 @@ func (r *run) secure() {
 	r.syncing = true
 	r.background.Go(func() {
 		begin := time.Now()
-		err := r.saver.secure() // reports errors itself
+		err := r.saver.secure() // secure reports errors
 		r.secured <- wrote{time.Since(begin), err}
 	})
 }

@@ -66,10 +66,10 @@ func (s *source) snapshot() {
 type resumption struct {
 	s     *source
 	saved savedSource    // entry of the source in the checkpoint
-	last  savedReading   // place in the file that had the name; zero: none
-	older []savedReading // places in files that had lost the name
+	last  savedReading   // place in the file that had the followed name; zero: none
+	older []savedReading // places in files that had lost the followed name
 
-	now    *generation // file of the name
+	now    *generation // file with the followed name
 	nowErr error       // why now is nil
 	folder lineage.Folder
 	beside *family
@@ -159,7 +159,7 @@ func (r *resumption) isComplete() bool {
 	return true
 }
 
-// openSink opens the sink of the name, with the context of the checkpoint.
+// openSink opens the source's sink, with the context of the checkpoint.
 func (r *resumption) openSink() (err error) {
 	s := r.s
 	if s.out, err = s.sink(); err != nil {
@@ -200,8 +200,8 @@ func (r *resumption) readNext() (bool, error) {
 }
 
 // places returns the last place and the places in older files. The last place is in the file that
-// had the name, or in a file to be read before that file. It is zero if the checkpoint has no such
-// place.
+// had the followed name, or in a file to be read before that file. It is zero if the checkpoint has
+// no such place.
 func (saved *savedSource) places() (last savedReading, older []savedReading) {
 	older = saved.Reading
 	if n := len(older); n > 0 && older[n-1].Sink == 0 {
@@ -231,9 +231,9 @@ func (g *generation) continueAt(step lineage.Step, r savedReading) {
 	}
 }
 
-// readOlder continues with the files that had already lost the name. A sink that differs from the
-// sink of the name gets its context back. If its file is gone, the sink still prints the records in
-// the context.
+// readOlder continues with the files that had already lost the followed name. A sink that differs
+// from the source's sink gets its context back. If its file is gone, the sink still prints the
+// records in the context.
 func (r *resumption) readOlder() error {
 	s, found := r.s, r.search.Older
 	sinks := make(map[int]*outlet)

@@ -48,8 +48,8 @@ type run struct {
 	// results of first turns; their sources read no lines until a checkpoint records where they
 	// begin
 	held    []result
-	flushed time.Time     // time of the last such checkpoint
-	pause   time.Duration // pause before the next such checkpoint; it doubles each time
+	flushed time.Time     // time of the last checkpoint by flush
+	pause   time.Duration // pause before the next checkpoint by flush; it doubles each time
 }
 
 // Times and shares at the start of a run.
@@ -252,7 +252,7 @@ func (r *run) flush() {
 		for _, d := range held {
 			d.s.snapshot()
 		}
-		r.endIfInUse(r.saver.save()) // reports other errors itself
+		r.endIfInUse(r.saver.save()) // save reports other errors
 		r.flushed, r.pause = time.Now(), 2*r.pause
 	}
 	for _, d := range held {

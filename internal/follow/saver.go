@@ -325,7 +325,7 @@ func (w *saver) change(path string, whole bool) {
 	w.changed[path] = w.changed[path] || whole
 }
 
-// admit makes the entries valid whose output the reader has taken, and returns the number of bytes
+// admit makes valid the entries whose output the reader has taken, and returns the number of bytes
 // taken.
 func (w *saver) admit() (taken int64) {
 	if w.taken == nil {

@@ -50,8 +50,8 @@ func (s *search) isCurrent(beside *family) bool {
 	return err == nil && (again == beside || !again.Torn && beside.Same(again.Family))
 }
 
-// settled reports whether no file was renamed during the search: the name still leads to g, and the
-// siblings are the same.
+// settled reports whether no file was renamed during the search: the followed name still leads to
+// g, and the siblings are the same.
 func (s *search) settled(g *generation, beside *family) bool {
 	id, _, err := lookAt(s.path)
 	if g == nil && err == nil || g != nil && (err != nil || id != g.id) {
@@ -61,7 +61,7 @@ func (s *search) settled(g *generation, beside *family) bool {
 	return s.isCurrent(beside)
 }
 
-// unreadable reports whether the file of the name cannot be opened now.
+// unreadable reports whether the file with the followed name cannot be opened now.
 func (s *search) unreadable() bool {
 	f, _, err := openRegular(s.path)
 	if err == nil {
@@ -70,8 +70,9 @@ func (s *search) unreadable() bool {
 	return err != nil
 }
 
-// openAll opens the file of the name, and its siblings, as they are at one moment. The error is
-// errLater if some siblings cannot be opened now. Any other error is the reason why now is nil.
+// openAll opens the file with the followed name, and its siblings, as they are at one moment. The
+// error is errLater if some siblings cannot be opened now. Any other error is the reason why now is
+// nil.
 func (s *search) openAll() (now *generation, all lineage.Folder, beside *family, err error) {
 	for try := 0; ; try++ {
 		now, err = s.f.disk.openGeneration(s.path)
@@ -93,7 +94,7 @@ func (s *search) openAll() (now *generation, all lineage.Folder, beside *family,
 }
 
 // changes reports whether files are being renamed, compressed or copied. The copy of a truncated
-// file may then be incomplete, or missing from all. now is the file of the name.
+// file may then be incomplete, or missing from all. now is the file with the followed name.
 func (s *search) changes(beside *family, all []lineage.Content, now *generation) bool {
 	return !s.isCurrent(beside) || slices.ContainsFunc(all, func(c lineage.Content) bool {
 		g := fileOf(c)
@@ -131,7 +132,7 @@ func (s *search) claim(g *generation) bool {
 	return false
 }
 
-// sortAhead sorts f.ahead after files were added. g is the file of the name.
+// sortAhead sorts f.ahead after files were added. g is the file with the followed name.
 func (s *search) sortAhead(f *files, g *generation, beside *family) {
 	older := f.ahead
 	if len(older) < 2 {
@@ -154,8 +155,8 @@ func (s *search) sortAhead(f *files, g *generation, beside *family) {
 	}
 }
 
-// resolve records the resolved path of g, the file of the name. held are the open files. If the
-// name now leads to another file, the recorded path stays: the next search must begin there.
+// resolve records the resolved path of g, the file with the followed name. held are the open files.
+// If the name now leads to another file, the recorded path stays: the next search must begin there.
 func (s *search) resolve(g *generation, held []*generation) {
 	real, err := filepath.EvalSymlinks(s.path)
 	if err != nil || g == nil {
@@ -174,8 +175,8 @@ func (s *search) resolve(g *generation, held []*generation) {
 	}
 }
 
-// firstRealPath returns the path at which the next run begins to search if the name is a symbolic
-// link. The path of the current file cur comes first, since files after cur may be unread.
+// firstRealPath returns the path at which the next run begins to search if the followed name is a
+// symbolic link. The path of the current file cur comes first, since files after cur may be unread.
 func (s *search) firstRealPath(cur *generation) string {
 	if cur != nil && cur.realPath != "" {
 		return cur.realPath

@@ -44,9 +44,9 @@ func siblingAt(path string) (lineage.File, error) {
 	return lineage.File{Path: path, ID: id, ModTime: info.ModTime(), Size: info.Size()}, nil
 }
 
-// siblings returns the siblings of the last file that the source has read, and of the file of the
-// name. It returns earlier if the folders have certainly not changed. The error is errLater if a
-// folder was listed too recently.
+// siblings returns the siblings of the last file that the source has read, and of the file with the
+// followed name. It returns earlier if the folders have certainly not changed. The error is
+// errLater if a folder was listed too recently.
 func (s *search) siblings(earlier *family) (*family, error) {
 	real, err := filepath.EvalSymlinks(s.path)
 	if err != nil {

@@ -19,7 +19,7 @@ type source struct {
 	*shared
 	files
 	search    search    // finds the files
-	arrivals  arrivals  // counts the files that got the name
+	arrivals  arrivals  // counts the files that got the followed name
 	origin    origin    // where reading begins
 	snapshots snapshots // decides when the state is recorded
 	schedule  schedule  // queues its turns
@@ -61,7 +61,8 @@ type origin struct {
 	searches int          // repeated searches for the last file of saved; at most maxTries
 
 	start Start // where reading begins without an entry
-	// time of a checkpoint without the name: files written later are new, even rotated ones
+	// time of a checkpoint without the followed name: files written later are new, even rotated
+	// ones
 	since time.Time
 	whole bool // existing rotated files are read too
 }
@@ -77,7 +78,7 @@ func (o *origin) predecessor(began time.Time) lineage.Predecessor {
 	case !o.since.IsZero():
 		return lineage.Predecessor{Since: o.since}
 	}
-	// a file rotated since began had the name during this run
+	// a file rotated since began had the followed name during this run
 	return lineage.Predecessor{Since: began}
 }
 
@@ -106,15 +107,15 @@ func (s *source) turn(ctx context.Context, buf []byte) (more bool, err error) {
 	s.attention = false
 	defer s.makeRoom(s.f.disk)
 	defer s.countMissed()
-	// Examine the name before the current file. If the name leads to another file with lines, the
-	// old file is complete, and reading it to its end misses no line.
+	// Examine the followed name before the current file. If the name leads to another file with
+	// lines, the old file is complete, and reading it to its end misses no line.
 	id, info, noStat := lookAt(s.path)
 	there := noStat == nil && info.Mode().IsRegular()
 	if s.cur == nil {
 		return s.first(ctx, buf)
 	}
 	same := there && id == s.newest().id
-	var nameErr error // why the file of the name cannot be opened
+	var nameErr error // why the file with the followed name cannot be opened
 	if !same || s.search.pending {
 		s.watch()
 		nameErr = s.discover(lineage.Predecessor{Content: s.cur.content()})
@@ -206,8 +207,8 @@ func (s *source) stopped(ctx context.Context, g *generation, err error) (more bo
 	return true, s.failed(ctx, g, err)
 }
 
-// reportName reports why the file of the name cannot be read. info and noStat are the results of
-// lookAt, and nameErr is the error of opening the file.
+// reportName reports why the file with the followed name cannot be read. info and noStat are the
+// results of lookAt, and nameErr is the error of opening the file.
 func (s *source) reportName(info fs.FileInfo, noStat, nameErr error) {
 	switch {
 	case noStat != nil:
@@ -305,9 +306,9 @@ func (s *source) keepsOpen(g *generation, quiet time.Duration) bool {
 	return !g.unlinked && !g.copied && g.out == s.out && (wait == 0 || quiet < wait) && !s.f.disk.crowded()
 }
 
-// rotated is called at the end of the current file if a later file exists or the name is lost.
-// Unless the current file may get more lines, it switches to the next file. It reports whether it
-// switched. Without a next file, it closes a removed file after linger.
+// rotated is called at the end of the current file if a later file exists or the followed name is
+// lost. Unless the current file may get more lines, it switches to the next file. It reports
+// whether it switched. Without a next file, it closes a removed file after linger.
 func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, error) {
 	g := s.cur
 	quiet := time.Since(g.moved)
@@ -316,7 +317,7 @@ func (s *source) rotated(ctx context.Context, buf []byte, there bool) (bool, err
 			return false, nil // the current file is read until there is another one
 		}
 		err := g.endLine(ctx, buf, true, s.emit(g))
-		s.retire(g) // no process writes to it any more: its space is freed when it is closed
+		s.retire(g) // no process writes to g any more: closing g frees its space
 		if isSinkError(err) {
 			return false, err
 		}
@@ -360,8 +361,8 @@ func (s *source) makeCurrent(g *generation) error {
 	last := g.out // sink of a file that has its name again
 	g.out = s.out
 	s.cur, s.read = g, time.Now()
-	// a file that has lost the name may have late lines, and would then look younger than later
-	// files
+	// a file that has lost the followed name may have late lines, and would then look younger than
+	// later files
 	if id, _, err := lookAt(s.path); err == nil && id == g.id {
 		s.search.lineage.LastChange = g.mtime
 	}
@@ -392,8 +393,8 @@ func (s *source) nextSink() error {
 	return s.release(last, s.old)
 }
 
-// release closes out, unless it may get more lines. Such a sink belongs to the name, to a waiting
-// file, or to a file in read.
+// release closes out, unless it may get more lines. A sink that may get more lines belongs to the
+// source, to a waiting file, or to a file in read.
 func (s *source) release(out *outlet, read ...[]*generation) error {
 	if out == s.out {
 		return nil
@@ -406,8 +407,8 @@ func (s *source) release(out *outlet, read ...[]*generation) error {
 	return out.close()
 }
 
-// begin opens the first file, or the first file after the name was lost. It reports whether such a
-// file exists.
+// begin opens the first file, or the first file after the followed name was lost. It reports
+// whether such a file exists.
 func (s *source) begin() (bool, error) {
 	if s.origin.saved != nil {
 		return s.resume()
@@ -444,8 +445,8 @@ func (s *source) begin() (bool, error) {
 }
 
 // finish ends the source. If suspend is set, another run continues: finish closes the sinks of
-// rotated files, and suspends the sink of the name. Otherwise it prints unfinished lines, with a
-// line end if end is set, and closes the sinks.
+// rotated files, and suspends the source's sink. Otherwise it prints unfinished lines, with a line
+// end if end is set, and closes the sinks.
 func (s *source) finish(buf []byte, suspend, end bool) error {
 	if s.out == nil {
 		return nil
@@ -460,7 +461,7 @@ func (s *source) finish(buf []byte, suspend, end bool) error {
 			}
 		}
 		if s.out.Suspend != nil {
-			s.dirty = true // it may print held records
+			s.dirty = true // Suspend may print held records
 			errs = append(errs, s.out.Suspend())
 		}
 		return errors.Join(errs...)

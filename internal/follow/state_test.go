@@ -115,8 +115,8 @@ func TestNextRunsFindAnotherFile(t *testing.T) {
 	}
 }
 
-// Between the runs, other files had the name. They are read at once, although no file has the name
-// now.
+// Between the runs, other files had the followed name. They are read at once, although no file has
+// the name now.
 func TestNextRunsReadWhatWasRotatedBeforeTheNameIsMissing(t *testing.T) {
 	for name, rotate := range map[string]func(t *testing.T, path string){
 		"renamed":    func(t *testing.T, path string) {},
@@ -140,7 +140,7 @@ func TestNextRunsReadWhatWasRotatedBeforeTheNameIsMissing(t *testing.T) {
 	}
 }
 
-// The earlier run ended while no file had the name.
+// The earlier run ended while no file had the followed name.
 func TestNextRunsReadWhatCameAfterANameWasMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -210,7 +210,7 @@ func (w *saver) markSynced(file *os.File, end int64) error {
 	defer w.writing.Unlock()
 	switch {
 	case w.file != file:
-		return nil // the file that replaced it was synced
+		return nil // the new file was synced
 	case err != nil:
 		w.unsure = true
 	case all:

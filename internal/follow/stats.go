@@ -52,7 +52,7 @@ type totals struct{ read, lost, losses atomic.Int64 }
 type progress struct {
 	exists bool
 	rest   int64      // unread bytes of all files of the source but the newest
-	newest lineage.ID // the file that the name led to
+	newest lineage.ID // the file that the followed name led to
 	off    int64      // read offset in the newest file
 	size   int64      // size of the newest file at the last look
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The test stops the watcher, so these changes cause no events.
+// The test stops the watcher, so its changes cause no events.
 func TestChangesWithoutEventsAreFound(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string

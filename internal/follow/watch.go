@@ -164,14 +164,15 @@ func (w *watcher) event(e fsnotify.Event) {
 
 // A named records, by events, which file a name leads to.
 type named struct {
-	id   lineage.ID // file of the name at the last event that found one
+	id   lineage.ID // file with the followed name at the last event that found one
 	away lineage.ID // last file that was renamed to another name
-	// file of the name when the events were requested; zero after the first event; it is not new,
-	// even if that event reports it
+	// file with the followed name when the events were requested; zero after the first event; it is
+	// not new, even if that event reports it
 	first lineage.ID
 }
 
-// event records an event of the name. It increments created for a new file that may hold lines.
+// event records an event of the followed name. It increments created for a new file that may hold
+// lines.
 func (n *named) event(e fsnotify.Event, created *atomic.Int64) {
 	first := n.first
 	n.first = lineage.ID{}
