@@ -25,8 +25,8 @@ const maxPatience = 30 * time.Second
 // Config is the configuration of a processor.
 type Config struct {
 	// Key names the attributes that identify the processes of a log. Each is taken from the
-	// resource, or else from the record. Records without any of them are identified by all
-	// attributes of their resource.
+	// resource, or else from the record. Records without any of these attributes are identified by
+	// all attributes of their resource.
 	Key []string `mapstructure:"key"`
 
 	// BodyFields are tried in order if the body is a map. The first field with a string is
@@ -40,7 +40,7 @@ type Config struct {
 	// Mode is resolve or locate.
 	Mode string `mapstructure:"mode"`
 
-	// Frames adds the attribute symfilter.frames, with the facts about each address.
+	// Frames adds the attribute symfilter.frames, with the result for each address.
 	Frames bool `mapstructure:"frames"`
 
 	// EmitLate sends one more record if a debug file arrives after the records that needed it.

@@ -176,7 +176,7 @@ func (c *contexts) count(n, bytes int) {
 	c.shared.contextBytes.Add(int64(bytes))
 }
 
-// expire drops the streams without a record for idle_timeout, here and in the storage.
+// expire drops the streams without a record for idle_timeout, from memory and from the storage.
 func (c *contexts) expire(ctx context.Context, now time.Time) {
 	idle := c.shared.cfg.IdleTimeout
 	var keys []string

@@ -72,7 +72,7 @@ func TestAllocationsOfARecord(t *testing.T) {
 		p.do(batches[0])
 		p.do(batches[1])
 		next := 2
-		// 30 for the batch
+		// 30 more allocations for the batch
 		if got := testing.AllocsPerRun(8, func() { p.do(batches[next]); next++ }); got > most[name]*n+30 {
 			t.Errorf("%s: %.0f allocations for %d records, want at most %.0f a record", name, got, n, most[name])
 		}

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// framesAttribute lists the facts about each address of a record, with names and values as
-	// in symfilter's JSON.
+	// framesAttribute lists the results for the addresses of a record, with names and values as in
+	// symfilter's JSON.
 	framesAttribute = "symfilter.frames"
 
 	// maxFrames bounds the addresses of a record in framesAttribute, since records must fit

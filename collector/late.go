@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Bounds of the records that wait for debug files. Further records are not sent late.
+// Bounds of the addresses that wait for debug files. Further addresses are not sent late.
 const (
 	maxLateModules = 256 // build IDs
 	maxLateFrames  = 256 // addresses of a module in the log of a resource
@@ -50,7 +50,7 @@ type lateModule struct {
 // A lateLog holds the open addresses of a module in the log of one resource.
 type lateLog struct {
 	resource pcommon.Resource
-	places   []latePlace // open places in the order of the log, each once
+	places   []latePlace // open addresses in the order of the log, each once
 }
 
 type latePlace struct {

@@ -25,7 +25,7 @@ type life struct {
 	batches sync.WaitGroup // added to only while running
 }
 
-// begin opens the shared resources. run lets batches in.
+// begin acquires the shared resources. The processor accepts batches only after run.
 func (l *life) begin(ctx context.Context, host component.Host) (err error) {
 	if l.shared, err = l.factory.acquire(ctx, l.set, l.cfg, host); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (l *life) begin(ctx context.Context, host component.Host) (err error) {
 	return nil
 }
 
-// run lets batches in if running is set, and otherwise refuses them.
+// run accepts batches from now on if running is set, and otherwise refuses them.
 func (l *life) run(running bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -131,8 +131,8 @@ func newNaming(s *shared, dict pprofile.ProfilesDictionary, w *waiting) *naming 
 	}
 }
 
-// locations names the locations without lines. Kept answers come first. Other locations are
-// looked up by address, since neighbours are in the same unit of debug information.
+// locations names the locations without function names. Kept answers come first. Other locations
+// are looked up by address, since neighbours are in the same unit of debug information.
 func (n *naming) locations() {
 	table := n.dict.LocationTable()
 	for i := range table.Len() {
@@ -303,8 +303,8 @@ func (n *naming) atPath(m *module, path string) {
 	}
 }
 
-// spot returns the address in the file of its module. An address outside of its mapping is already
-// an address in the file, as OpenTelemetry's eBPF profiler sends it.
+// spot returns the address in the file of m. An address outside of its mapping is already an
+// address in the file, as OpenTelemetry's eBPF profiler sends it.
 func (n *naming) spot(m *module, addr uint64) (spot, locationResult) {
 	if m.result != locationNamed || m.is.Start == 0 || !m.is.Has(addr) {
 		return spot{m.image, addr}, m.result

@@ -42,8 +42,8 @@ func (p *profilesProcessor) shutdown(ctx context.Context) error {
 }
 
 // processProfiles names the locations of a batch. Many goroutines may call it. It never fails:
-// unnamed locations pass unchanged, and are counted. In mode locate, and after the shutdown,
-// all pass unchanged: a profile has modules and build IDs already.
+// unnamed locations pass unchanged, and are counted. In mode locate, and after the shutdown, all
+// locations pass unchanged: a profile has modules and build IDs already.
 func (p *profilesProcessor) processProfiles(_ context.Context, pd pprofile.Profiles) (pprofile.Profiles, error) {
 	if !p.enter() {
 		return pd, nil

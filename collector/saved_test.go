@@ -151,7 +151,7 @@ func TestContextsSurviveARestart(t *testing.T) {
 	}
 }
 
-// A storage that fails does not stop the log.
+// Records pass even if the storage fails.
 func TestBrokenStorage(t *testing.T) {
 	disk := newMemory()
 	disk.broken = true

@@ -22,8 +22,8 @@ func (f *factory) createTraces(ctx context.Context, set processor.Settings, cfg 
 		processorhelper.WithShutdown(p.shutdown))
 }
 
-// processTraces filters the attributes of spans and their events, by the rules for attributes
-// of log records. It makes a record for each span or event with such an attribute that has a
+// processTraces filters the attributes of spans and their events, by the rules for attributes of
+// log records. It makes a record for each span or event with a filtered attribute that may have a
 // frame or an element. The rest of the spans is unchanged.
 func (p *logsProcessor) processTraces(ctx context.Context, td ptrace.Traces) (ptrace.Traces, error) {
 	var owners []pcommon.Map // attributes of the span or event of each record

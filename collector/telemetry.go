@@ -19,7 +19,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// An eviction is the reason why a process is not remembered.
+// An eviction is the reason for dropping, or not keeping, the context of a process.
 type eviction uint8
 
 const (

@@ -245,7 +245,7 @@ func TestAGatewayOfTheChartIsKilled(t *testing.T) {
 	first.kill()
 	each(lines[33])
 	gateway(2)
-	// at least once: a record whose answer was lost with the gateway may come twice
+	// at least once: a record whose acknowledgement was lost with the gateway may come twice
 	eventually(t, "the second gateway has named the other frames", least(3), agent.log)
 	for _, r := range recordsIn(t, out) {
 		if strings.Contains(r.body, "0x00007ffff7fbd917 (libledger.so+") || strings.Contains(r.body, "no module") {

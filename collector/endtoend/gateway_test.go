@@ -133,7 +133,7 @@ func TestGatewaysComeAndGo(t *testing.T) {
 		}
 		return all
 	}
-	// at least once: a record whose answer was lost with its gateway may come twice
+	// at least once: a record whose acknowledgement was lost with its gateway may come twice
 	eventually(t, "the last gateway has named the last frames", func() bool {
 		all := per()
 		for _, n := range all {

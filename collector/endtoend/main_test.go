@@ -202,7 +202,7 @@ func linesOf(t *testing.T, name string) []string {
 	return strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
 }
 
-// appendTo appends lines to a file, which is made if it does not exist.
+// appendTo appends lines to a file, and creates a missing file.
 func appendTo(t *testing.T, file string, lines ...string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {

@@ -81,7 +81,7 @@ type perfMap struct {
 	id, file            string
 }
 
-// perfPeriod is the time between two samples: perf gets a frequency of 1,000 Hz.
+// perfPeriod is the time between two samples in nanoseconds, for a frequency of 1,000 Hz.
 const perfPeriod = 1_000_000
 
 // recorded runs a program under perf, and returns the recording.

@@ -16,7 +16,7 @@ import (
 )
 
 // agent is the configuration of an agent that reads files and sends OTLP. receiver and options are
-// further lines of file_log and symfilter.
+// further lines of the sections file_log and symfilter.
 func agent(logs, state, receiver, options, exporter string) string {
 	storage := ""
 	if state != "" {

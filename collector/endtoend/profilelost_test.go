@@ -43,7 +43,7 @@ func edgeOfProfiles(listen, state, gateway string) string {
 }
 
 // Gateways and an edge are killed or stopped while profiles arrive, and more profiles arrive than
-// the queue of the edge holds. Each profile gets its names, and passes at least once.
+// the queue of the edge holds. Each profile arrives at least once, with its names.
 func TestNoProfileIsLost(t *testing.T) {
 	dir := t.TempDir()
 	listen, gateway := testenv.FreeAddress(t), testenv.FreeAddress(t)

@@ -90,7 +90,7 @@ func stacksOf(p pprofile.Profiles) *stacks.Profile {
 	return to
 }
 
-// ownCosts counts the samples by the function of their innermost frame. traces counts them by the
+// ownCosts counts the samples of p: own by the function of the innermost frame, traces by the
 // functions of all frames, one a line, with "(inline)" after inlined calls. traces omits samples
 // that have a frame without a function.
 func ownCosts(p *stacks.Profile) (own map[string]int64, traces map[string]int64) {

@@ -30,7 +30,7 @@ type api struct {
 	symbols *symbols
 	depot   *depot // nil unless conf.Debuginfod
 
-	ctx      context.Context // done when the daemon ends
+	ctx      context.Context // done when the daemon ends, or after the last request of a closed api
 	end      context.CancelFunc
 	requests sync.WaitGroup
 	mu       sync.Mutex

@@ -216,7 +216,7 @@ func (p *parser) complete(path string) bool {
 	return !slices.ContainsFunc(p.faults, func(f Fault) bool { return f.Key == path || strings.HasPrefix(f.Key, path+".") })
 }
 
-// output checks an output, also against the input of its pipeline.
+// output checks an output, and whether it fits the input of its pipeline.
 func (p *parser) output(c *Pipeline, path string) {
 	out, in := &c.Output, &c.Input
 	if n := p.given(path, "peer"); n != nil {

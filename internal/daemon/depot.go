@@ -204,7 +204,7 @@ func (d *depot) open(ctx context.Context, want wantedFile, chain string) (*build
 	if otherErr == nil || errors.Is(err, fs.ErrNotExist) {
 		err = otherErr
 	}
-	return f, err // the failed server may have the file
+	return f, err // a server that has failed may have the file
 }
 
 // elf returns the first ELF file of id for which accept returns true. behind may be nil.

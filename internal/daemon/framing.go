@@ -112,7 +112,7 @@ func (f *framer) ended(line []byte) []byte {
 	return line
 }
 
-// rest returns the unfinished message at the end of the stream.
+// rest returns the remaining bytes at the end of the stream.
 func (f *framer) rest() []byte {
 	left := f.buf[f.given:f.have]
 	f.given = f.have

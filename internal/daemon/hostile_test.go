@@ -246,7 +246,7 @@ func TestBadHandshakes(t *testing.T) {
 	defer c.Close()
 	io.WriteString(c, "good\n")
 	await(t, d.conf.Pipelines["app"].Output.File, "good\n")
-	awaitConnections(t, d, 12) // the silent connections, the current one, and the calm one
+	awaitConnections(t, d, 12) // the silent connections, the current connection, and the connection of calm
 	if n := log.all["a connection is closed: the TLS handshake has failed"]; n != 1 {
 		t.Errorf("the handshakes were logged %d times: %v", n, log.all)
 	}
@@ -294,8 +294,7 @@ pipelines:
 		p.memory.saving.Lock() // a save would hold all contexts a second time
 		defer p.memory.saving.Unlock()
 		// Ending goroutines of earlier tests and timers leave garbage in the shared heap, so the
-		// test takes the minimum of several measurements. Pools are emptied by the second
-		// collection.
+		// test takes the minimum of several measurements. Only the second collection empties pools.
 		least := int64(math.MaxInt64)
 		for same := 0; same < 3; same++ {
 			runtime.GC()

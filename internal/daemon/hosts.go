@@ -43,9 +43,9 @@ func (a *askers) allow(w http.ResponseWriter, r *http.Request, n callers) bool {
 }
 
 // isCalled reports whether the Host of a request names the listener. An IP address, localhost and
-// this machine's name are always allowed, since no page controls where they lead. Other hosts must
-// be in names, or in the certificate that a TLS client has checked. Pages cannot reach a unix
-// socket, and browsers always send a Host.
+// this machine's name are always allowed, since no page controls what these names resolve to. Other
+// hosts must be in names, or in the certificate that a TLS client has checked. Pages cannot reach a
+// unix socket, and browsers always send a Host.
 func isCalled(r *http.Request, names []string) bool {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if _, ok := local.(*net.TCPAddr); !ok || r.Host == "" { // not TCP, or HTTP/1.0 without a Host

@@ -125,7 +125,7 @@ type outputError struct{ err error }
 
 func (e *outputError) Error() string { return "the output does not accept the lines: " + e.err.Error() }
 
-// A refusal is an error with a status for the response.
+// A refusal is an error with the HTTP status of its response.
 type refusal struct {
 	status int
 	text   string

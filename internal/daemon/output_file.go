@@ -68,7 +68,7 @@ type outFile struct {
 	serial  int // distinguishes files of the same name
 	checked time.Time
 	used    int64
-	again   bool // reopen it before the next use
+	again   bool // f must be reopened before its next use
 	line    lineEnd
 	dirty   bool // guarded by mu
 }

@@ -18,7 +18,7 @@ type sharedOutput struct {
 	users int // guarded by all.mu
 }
 
-// close ends one use. The end of the last use closes the output.
+// close ends one use of the output. The last close closes the output itself.
 func (s *sharedOutput) close() error {
 	s.all.mu.Lock()
 	defer s.all.mu.Unlock()

@@ -49,7 +49,7 @@ func (m *memory) name() string {
 	return ""
 }
 
-// A peer sends lines. contexts.mu guards its fields.
+// A peer is a sender of lines, with its context. contexts.mu guards its fields.
 type peer struct {
 	memory  *memory
 	name    string

@@ -54,8 +54,8 @@ type socket interface {
 	Close() error
 }
 
-// A use is one input's use of a port. One use at a time waits in the socket, the others for their
-// turn.
+// A use is one input's use of a port. One use at a time waits in the socket, and the other uses
+// wait for their turn.
 type use struct {
 	ports  *ports
 	port   *port

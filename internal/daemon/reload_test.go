@@ -104,7 +104,8 @@ func printed(t *testing.T, dir, prefix string) (lines map[int]int, text string) 
 	return lines, text
 }
 
-// Some configurations are invalid. The valid ones change outputs, inputs, names and symbols.
+// Some configurations are invalid. The valid configurations change outputs, inputs, names and
+// symbols.
 func TestReloadsUnderLoadLoseAndDoubleNothing(t *testing.T) {
 	const reloads = 50
 	for name, state := range map[string]string{"with checkpoints": "state: DIR/state\n", "without": ""} {

@@ -18,8 +18,8 @@ const (
 )
 
 // A room bounds the connections of listeners. A peer has at most three quarters of the seats, and
-// cannot shut out others. If no seat is free, a new HTTP connection replaces the connection that
-// has been without a request for longest, if for at least slowAfter.
+// so cannot shut out other peers. If no seat is free, a new HTTP connection replaces the connection
+// that has been without a request for longest, if for at least slowAfter.
 type room struct {
 	most func() int
 
@@ -30,7 +30,7 @@ type room struct {
 	refused list.List // HTTP seats beyond the limit, oldest first
 }
 
-// A seat is a connection's place in a room.
+// A seat is a connection that a room counts, or that is beyond its limit.
 type seat struct {
 	room    *room
 	peer    string // a result of peerName

@@ -86,7 +86,7 @@ func TestSeatsOfARoom(t *testing.T) {
 						seats[n].end()
 					case "leave":
 						seats[n].leave()
-						seats[n].leave() // the server also reports the end of a connection that was closed for another one
+						seats[n].leave() // the server also reports the end of a connection that was closed for another connection
 					case "wait":
 						d, err := time.ParseDuration(arg)
 						if err != nil {

@@ -400,7 +400,7 @@ func (s *session) emit(p []byte) (written int, err error) {
 			n, err = st.out.write(st.live, s, p[written:])
 			c.writes.end(time.Now(), err)
 			st.writers.Done()
-		case s.own == nil: // a reload has made the peer the output
+		case s.own == nil: // a reload has made the peer the pipeline's output
 			return written, errReplaced
 		default: // a peer that does not read stops only its own lines
 			n, err = s.own.Write(p[written:])

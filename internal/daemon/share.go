@@ -83,8 +83,8 @@ func (s *session) note() {
 	}
 }
 
-// manyProcesses is the number of processes from which a session with a memory weighs its context
-// only once per silence. Other sessions weigh it at each change.
+// manyProcesses is the number of processes from which a session with a memory computes the size of
+// its context only once per silence. Other sessions do so at each change.
 const manyProcesses = 64
 
 // weigh enforces the limits on contexts: it drops the context of a session that exceeds them, or

@@ -50,7 +50,7 @@ func setOption(c syscall.Conn, option int) {
 	}
 }
 
-// room for the control messages of a datagram
+// bytes for the control messages of a datagram
 var controlSize = unix.CmsgSpace(4) + unix.CmsgSpace(unix.SizeofUcred)
 
 func receive(s socket, b, control []byte) (d datagram, err error) {

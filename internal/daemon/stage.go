@@ -158,8 +158,8 @@ func (s *stage) beginWrite() bool {
 	return true
 }
 
-// close ends the stage, and waits for the end of its writes. A session that waits for its peer may
-// still use the symbols.
+// close ends the stage, and waits for the end of its writes. The last session releases the symbols,
+// since a session may still wait for its peer.
 func (s *stage) close() error {
 	s.end()
 	s.mu.Lock()

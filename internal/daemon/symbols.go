@@ -11,7 +11,8 @@ import (
 // folder in which the system's packages name debuginfod servers
 const systemURLs = "/etc/debuginfod"
 
-// A symbols is shared by stages. The last release closes it.
+// A symbols holds opened sources of debug files, which stages, the service and the daemon share.
+// The last release closes them.
 type symbols struct {
 	*symfilter.Opened
 	conf Symbols
