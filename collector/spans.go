@@ -91,7 +91,8 @@ func (p *logsProcessor) hasMark(attributes pcommon.Map) bool {
 	return false
 }
 
-// takeBack copies the filtered attributes of a record to its span or event.
+// takeBack copies the filtered attributes of a record, and the results in other attributes, to its
+// span or event.
 func (p *logsProcessor) takeBack(to, from pcommon.Map) {
 	for _, name := range p.cfg.Attributes {
 		if v, ok := from.Get(name); ok && v.Type() == pcommon.ValueTypeStr {

@@ -63,7 +63,7 @@ func existing(paths []string) (all []fs.FileInfo) {
 // needs are the rights that a configuration needs.
 type needs struct {
 	writes []need // devices, and folders for files or sockets
-	calls  []need // operations on sockets, without a path
+	calls  []need // operations on sockets
 	others []need // files of other processes
 }
 

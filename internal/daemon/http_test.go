@@ -220,7 +220,7 @@ func TestRequestsAreAcknowledgedWhenTheOutputHasTheirLines(t *testing.T) {
 	}
 }
 
-// No request may find the path without an owner.
+// During a reload, no request may find its path without a pipeline.
 func TestReloadsSwapPathsAtOnce(t *testing.T) {
 	dir, addr := t.TempDir(), freeAddress(t)
 	text := "  one: {input: {http: \"ADDR\"}, output: {peer: true}, filter: {color: never}}\n"

@@ -78,7 +78,7 @@ func TestConnectionsAreFiltered(t *testing.T) {
 	}
 }
 
-// The peer has already closed its sending side.
+// The peer gets all its lines, although it has already closed its sending side.
 func TestThePeerIsAnswered(t *testing.T) {
 	d, _ := started(t, configuration(t, t.TempDir(), quietSymbols+`
 pipelines:
@@ -93,7 +93,7 @@ pipelines:
 	}
 }
 
-// Even an unfinished last line is written.
+// At its end, the daemon writes even an unfinished last line.
 func TestWhatWasReadIsWrittenAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	d, stop := started(t, configuration(t, dir, quietSymbols+`

@@ -54,7 +54,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// A line is written after each step.
+// One line is written before the step, and another line after it.
 func TestFilesAreAppendedToUnderTheirName(t *testing.T) {
 	for name, test := range map[string]struct {
 		before string
@@ -126,7 +126,7 @@ func TestPeersHaveHarmlessFiles(t *testing.T) {
 	}
 }
 
-// Each line is written once when the folder exists or has space again.
+// Each line is written exactly once, after the folder exists or the disk has space again.
 func TestFailingFilesAreTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		parent := t.TempDir()

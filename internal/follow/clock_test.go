@@ -125,7 +125,8 @@ func TestUnpackedArchivesAreNotRead(t *testing.T) {
 	}
 }
 
-// The rest of the old file is read first, then the files in between.
+// If a link gets another target between two runs, the rest of the old file is read first, then the
+// files in between.
 func TestLinksThatGoElsewhereBetweenRuns(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")

@@ -336,7 +336,8 @@ func TestLargeFoldersAreListedForAShareOfTheTime(t *testing.T) {
 	}
 }
 
-// A file with the name is not lost, even if it cannot be read, or is read under another name.
+// A file with the followed name is not lost, even if it cannot be read, or is read under another
+// name.
 func TestFilesThatHaveTheNameAreNotLost(t *testing.T) {
 	for present, want := range map[bool]string{
 		true:  "b.log: is the file that is followed as A",

@@ -133,7 +133,7 @@ func TestLongLinesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// The part that was printed gets a line end.
+// If the file is truncated within a long line, the printed part of the line gets a line end.
 func TestLongLinesEndWhereTheirFileDoes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, strings.Repeat("x", 2*readSize)+"\n")

@@ -218,7 +218,8 @@ func TestLateWritersAreRead(t *testing.T) {
 	}
 }
 
-// Files that were rotated before the last check, archives, copies and similar files are not read.
+// Files rotated between two checks are read. Files rotated before the start, archives, copies, and
+// files with similar names are not read.
 func TestGenerationsBetweenTwoLooksAreCaughtUpWith(t *testing.T) {
 	for _, scheme := range []string{"shifted", "counted", "dated"} {
 		t.Run(scheme, func(t *testing.T) {

@@ -224,7 +224,7 @@ func TestNextRunsReadWhatCameBeforeAnInodeWasUsedAgain(t *testing.T) {
 	}
 }
 
-// Reading begins at Options.Start.
+// Without a usable checkpoint, reading begins at Options.Start.
 func TestCheckpointsThatAreNotUsed(t *testing.T) {
 	dir := t.TempDir()
 	path, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")

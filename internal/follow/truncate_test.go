@@ -222,7 +222,7 @@ func TestTruncationLosesOnlyItsWindow(t *testing.T) {
 	}
 }
 
-// Each line is printed at most once.
+// If a file is truncated and rewritten all the time, each line is printed at most once.
 func TestHeadsAndLinesAreOfOneContent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "")

@@ -57,7 +57,7 @@ func (c *checker) report(format string, args ...any) {
 	c.violations = append(c.violations, fmt.Sprintf(format, args...))
 }
 
-// index checks the index of an entry of a table.
+// index reports an index that is not in the table, and otherwise records its use.
 func (c *checker) index(where, table string, i int32) {
 	if i < 0 || int(i) >= c.sizes[table] {
 		c.report("%s: there is no %s %d", where, table, i)
