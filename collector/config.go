@@ -101,7 +101,7 @@ type Symbols struct {
 // ByteSize is a number of bytes. A configuration may write it with a unit: 512MiB.
 type ByteSize int64
 
-// UnmarshalText reads a number with the unit B, KiB, MiB or GiB, or without one.
+// UnmarshalText reads a number with the unit B, KiB, MiB or GiB, or without a unit.
 func (b *ByteSize) UnmarshalText(text []byte) error {
 	s := strings.TrimSpace(string(text))
 	digits := strings.TrimRight(s, "BKMGi ")

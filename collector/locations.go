@@ -197,7 +197,7 @@ func (n *naming) attribute(of pcommon.Int32Slice, name string) string {
 }
 
 // reference returns the text of an attribute whose value is an index in the string table. The API
-// of pdata v0.160.0 shows such a value as empty; only its marshalers write the index.
+// of pdata v0.160.0 shows this value as empty; only its marshalers write the index.
 func (n *naming) reference(attribute int32) string {
 	i, ok := n.references[attribute]
 	if !ok {

@@ -43,7 +43,7 @@ func (a *answer) size(at *spot) int { return 176 + len(at.path) + 24*len(a.lines
 
 // A named keeps answers across batches, so no location is looked up twice. It has two generations.
 // If the young generation exceeds half of the bound, it becomes the old generation. An answer found
-// in the old generation is copied to the young one. Many goroutines may use it.
+// in the old generation is copied to the young generation. Many goroutines may use it.
 type named struct {
 	mu         sync.Mutex
 	young, old generation
@@ -60,7 +60,7 @@ func newGeneration() generation {
 	return generation{answers: make(map[spot]answer), functions: make(map[function]*function)}
 }
 
-// get returns the answer for a location, if there is one.
+// get returns the kept answer for a location, unless the answer has expired.
 func (n *named) get(at spot) (a answer, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -81,8 +81,8 @@ func (p *logsProcessor) expireIdle() {
 }
 
 // processLogs filters the records of a batch. Many goroutines may call it. It never fails:
-// unresolved text passes unchanged. A batch after the shutdown also passes unchanged: a
-// receiver sends one if its own shutdown has timed out.
+// unresolved text passes unchanged. A batch after the shutdown also passes unchanged: a receiver
+// may send it if its own shutdown has timed out.
 func (p *logsProcessor) processLogs(ctx context.Context, ld plog.Logs) (plog.Logs, error) {
 	if w := p.worker(); w != nil {
 		defer p.rest(w)
@@ -132,7 +132,7 @@ func (p *logsProcessor) options() filter.Options {
 	o.Dialects = filter.Dialects{NoPaths: !p.cfg.Symbols.ModulePaths, Complete: opened.Complete, Whole: true}
 	o.Patience = filter.Patience{
 		Local: wait.Local, Servers: wait.Servers,
-		// a batch waits for many files no longer than for one
+		// a batch waits for many files no longer than for one file
 		PerMinute: wait.longest(),
 		Never:     wait.longest() == 0,
 		Asked:     p.shared.asked,

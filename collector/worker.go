@@ -172,7 +172,8 @@ func (w *worker) bodyOf(lr plog.LogRecord) []byte {
 	return nil
 }
 
-// body returns the string of a record's body, if it has one.
+// body returns the string that is a record's body, or that is in the first of BodyFields with a
+// string.
 func (w *worker) body(lr plog.LogRecord) (v pcommon.Value, ok bool) {
 	switch v = lr.Body(); v.Type() {
 	case pcommon.ValueTypeStr:

@@ -37,7 +37,7 @@ func newSpinner(t *testing.T, dir, source string) spinner {
 	}
 	compiler := compilers[filepath.Ext(source)]
 	testenv.Need(t, compiler[0], "objcopy")
-	// The compiler may exist without working, such as rustup's rustc without a toolchain.
+	// The compiler may be installed without working, such as rustup's rustc without a toolchain.
 	if out, err := exec.Command(compiler[0], "--version").CombinedOutput(); err != nil {
 		testenv.Missing(t, fmt.Sprintf("a %s that works: %v\n%s", compiler[0], err, out))
 	}

@@ -170,8 +170,8 @@ func (n *needs) call(key, what string, kept func(*sandbox.Policy) *bool) {
 
 func (n *needs) write(key, path string) { n.writes = append(n.writes, need{key: key, path: path}) }
 
-// read adds each path that names a file of another process, such as /proc/1/maps. The sandbox
-// allows reading all other files.
+// read adds each path that leads through the files of another process, such as /proc/1234/root. The
+// sandbox allows reading all other files.
 func (n *needs) read(key string, paths ...string) {
 	for _, path := range paths {
 		if sandbox.OfOtherProcess(path) {

@@ -133,7 +133,7 @@ func (c *contexts) wake(s *session) (park *session) {
 	}
 	if c.awake.Len() >= awakeMost {
 		park = c.awake.Front().Value.(*session)
-		c.awake.MoveToBack(park.share.awake) // park may be busy: the next call returns another one
+		c.awake.MoveToBack(park.share.awake) // park may be busy: the next call returns another session
 	}
 	s.share.awake = c.awake.PushBack(s)
 	return park

@@ -38,8 +38,8 @@ const (
 type framer struct {
 	framing framing
 	most    int // maximum bytes of a line, raised to smallFrame; longer lines are cut
-	// add a line end to cut lines, and to a last line without one: lines of other streams may
-	// follow
+	// add a line end to cut lines, and to a last line without a line end: lines of other streams
+	// may follow
 	end bool
 
 	// grow requests n bytes beyond the first block, or releases -n bytes. If it returns false, the

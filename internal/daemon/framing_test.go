@@ -65,7 +65,7 @@ func TestStreamsAreCutIntoLines(t *testing.T) {
 	}
 }
 
-// A quiet stream gets by with 4 KiB. Bytes beyond one block must be granted by grow, and are
+// A quiet stream has a buffer of 4 KiB. Bytes beyond one block must be granted by grow, and are
 // released.
 func TestBuffersOfStreamsAreBounded(t *testing.T) {
 	asked, most := 0, 0

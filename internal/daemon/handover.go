@@ -30,7 +30,7 @@ type turnover struct {
 	begins chan struct{}
 }
 
-// start ends the running input, if any, and then starts the next one. It does not wait.
+// start ends the running input, if any, and then starts the next input. It does not wait.
 func (t *turnover) start() {
 	p, before := t.p, t.p
 	if t.from != nil {

@@ -198,7 +198,7 @@ func (d *datagrams) rest(now time.Time) {
 }
 
 // endIdle ends the session of the longest idle sender, if it has been idle since the given time. It
-// ends at most one, since d.mu blocks reading: ending thousands of sessions takes seconds.
+// ends at most one session, since d.mu blocks reading: ending thousands of sessions takes seconds.
 func (d *datagrams) endIdle(since time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

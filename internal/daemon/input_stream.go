@@ -28,7 +28,7 @@ const (
 )
 
 // A stream reads lines from the connections of a TCP or unix socket. Each connection has its own
-// session, unless a key makes a peer's connections share one.
+// session, unless a key makes a peer's connections share a session.
 type stream struct {
 	p         *pipeline
 	conf      Input

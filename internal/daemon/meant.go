@@ -42,7 +42,7 @@ func (s *Section) meant(n *yaml.Node) string {
 }
 
 // indentingTab returns the position of the first tab in the indentation of the line, or of any line
-// if line is 0. Without such a tab, it returns nil.
+// if line is 0. Without an indenting tab, it returns nil.
 func indentingTab(text []byte, line int) *yaml.Node {
 	n := 0
 	for one := range bytes.Lines(text) {

@@ -24,8 +24,8 @@ type measures struct {
 	reloaded atomic.Int64
 }
 
-// lookupBuckets are upper bounds in seconds. Short lookups search symbol tables, longer ones parse
-// line tables, and the longest download files.
+// lookupBuckets are upper bounds in seconds. Short lookups search symbol tables, longer lookups
+// parse line tables, and the longest lookups download files.
 var lookupBuckets = []float64{10e-6, 100e-6, 1e-3, 10e-3, 100e-3, 1, 10, 60}
 
 func newMeasures() *measures {

@@ -36,8 +36,8 @@ const (
 )
 
 // A fileOutput appends to a file, or to a file for each peer. It creates a missing file, and a new
-// one if the file was renamed or removed. If a killed process has left an unfinished last line, the
-// fileOutput ends that line first.
+// file if the old file was renamed or removed. If a killed process has left an unfinished last
+// line, the fileOutput ends that line first.
 type fileOutput struct {
 	persistent
 	dir, before, after string // a file's name is before + peer + after
@@ -241,7 +241,7 @@ func (o *fileOutput) open(path, name string, before *outFile) (*outFile, error) 
 	case before != nil && os.SameFile(before.info, info):
 		next.line, next.serial = before.line, before.serial
 	case before != nil:
-		// a line that began in the old file continues in the new one
+		// a line that began in the old file continues in the new file
 		next.line, next.serial = before.line, before.serial+1
 		fallthrough
 	default:
@@ -410,7 +410,7 @@ func (o *fileOutput) close() error {
 }
 
 // owns reports whether the output writes to the file of info, or wrote to it before a rotation. An
-// input whose pattern matches such a file must skip it.
+// input whose pattern matches an output file must skip the file.
 func (o *fileOutput) owns(info os.FileInfo) bool {
 	name := info.Name()
 	is := name == o.before || strings.HasPrefix(name, o.before+".") || strings.HasPrefix(name, o.before+"-")

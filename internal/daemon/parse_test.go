@@ -271,7 +271,7 @@ func TestFollowedFilesHaveOutputsOfTheirOwn(t *testing.T) {
 	await(t, filepath.Join(dir, "b.log.out"), "line of b.log\n")
 }
 
-// Nested aliases could make a small file as costly as a large one (a "billion laughs" attack).
+// Nested aliases could make a small file as costly as a large file (a "billion laughs" attack).
 func TestAliasesAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("a: &a [x, x, x, x, x, x, x, x, x, x]\n")

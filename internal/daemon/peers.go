@@ -20,7 +20,7 @@ import (
 
 const (
 	maxPeerName = 128         // bytes; a longer name is cut
-	leaveWait   = time.Second // wait of a new connection for the end of the previous one
+	leaveWait   = time.Second // wait of a new connection for the end of the previous connection
 	saveEvery   = time.Second // shortest time between two saves
 )
 

@@ -44,7 +44,7 @@ type port struct {
 	waiting *use       // use that waits in raw; nil: none
 	late    []net.Conn // connections accepted after their use was closed
 
-	heritage []*connection // connections of the previous stream input, for the next one
+	heritage []*connection // connections of the previous stream input, for the next stream input
 	dropped  uint32        // dropped datagrams already counted; owned by the use that waits in raw
 	counting bool          // dropped is set
 }
@@ -77,8 +77,8 @@ type admission struct {
 const defaultSocketMode Mode = 0o660
 
 // listen returns the listeners of an address, which the caller closes. systemd:NAME has a listener
-// for each socket of that name, other addresses have one. A socket that is already open, for
-// another input or before a reload, is shared.
+// for each socket of that name, other addresses have one listener. A socket that is already open,
+// for another input or before a reload, is shared.
 func (p *ports) listen(address string, a admission) (listeners, error) {
 	opened, err := p.use(address, a, false)
 	if err != nil {
@@ -408,8 +408,8 @@ type packets struct{ *use }
 func (p *packets) receive(b, control []byte) (d datagram, err error) {
 	err = p.wait(func() (err error) {
 		if d, err = receive(p.port.raw, b, control); d.counts {
-			// an earlier process may have counted the datagrams dropped before the first one from
-			// an inherited socket
+			// an earlier process may have counted the datagrams dropped before the first datagram
+			// from an inherited socket
 			if p.port.counting || !p.port.inherited {
 				d.lost = d.dropped - p.port.dropped // the counter wraps around
 			}

@@ -79,7 +79,7 @@ func (p *pipeline) session(peer string, own io.Writer) *session {
 	return s
 }
 
-// Write filters whole lines. On return, the output has all lines except those held by the filter. A
+// Write filters whole lines. On return, the output has all lines except lines held by the filter. A
 // line longer than the limit may come in parts. The last line of a stream may have no line end.
 func (s *session) Write(lines []byte) (int, error) {
 	s.mu.Lock()

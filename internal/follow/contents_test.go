@@ -52,7 +52,7 @@ func TestContentSizesOfRealFiles(t *testing.T) {
 	}
 }
 
-// The contents must equal those of the decoder, for reads at any offset. The recorded size is not
+// The contents must equal the decoder's output, for reads at any offset. The recorded size is not
 // trusted.
 func FuzzContents(f *testing.F) {
 	pack := func(contents string) []byte {

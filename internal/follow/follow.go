@@ -195,7 +195,7 @@ type Sink struct {
 
 	// Suspend is called instead of Close if another run continues after the written lines. Suspend
 	// prints all complete records; then Context is called. The sinks of rotated files are closed
-	// all the same. If Suspend is nil, the Sink holds nothing back.
+	// instead. If Suspend is nil, the Sink holds nothing back.
 	Suspend func() error
 }
 

@@ -58,7 +58,7 @@ type saver struct {
 	failures int64          // failed attempts to write or sync a checkpoint
 
 	writing sync.Mutex // held while the file is being written
-	file    *os.File   // the state file, locked; nil if there is none
+	file    *os.File   // the state file, locked; nil without a checkpoint
 	rewrite bool       // the file must be rewritten before the next record
 	torn    bool       // the file has bytes after size, which must be cut off
 	first   int64      // bytes of the first record

@@ -106,8 +106,8 @@ func (s *search) changes(beside *family, all []lineage.Content, now *generation)
 	})
 }
 
-// ignoreSiblings records siblings that must not be read: those last written before since, or all if
-// since is zero. It returns false if the siblings cannot be listed or opened now.
+// ignoreSiblings records siblings that must not be read: siblings last written before since, or all
+// siblings if since is zero. It returns false if the siblings cannot be listed or opened now.
 func (s *search) ignoreSiblings(since time.Time) bool {
 	beside, err := s.steady()
 	if err != nil || !s.lineage.IgnoreOlder(opener{s}, beside.Family, since) {

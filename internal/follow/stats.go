@@ -20,8 +20,9 @@ type Stats struct {
 	LostBytes int64 // total of Event.Lost
 	Losses    int64 // reported losses, including losses of unknown size
 
-	// CheckpointAge is the age of the oldest output that no checkpoint covers; 0 if there is none.
-	// A slow reader increases it: output is checkpointed only after its reader has taken it.
+	// CheckpointAge is the age of the oldest output that no checkpoint covers; 0 if checkpoints
+	// cover all output. A slow reader increases it: output is checkpointed only after its reader
+	// has taken it.
 	CheckpointAge    time.Duration
 	Checkpoints      int64 // number of checkpoints written
 	CheckpointErrors int64 // failed attempts to write or sync a checkpoint

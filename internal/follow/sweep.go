@@ -6,7 +6,7 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// A check compares the file of a name with what its source has read.
+// A check compares the file of a name with the last state that its source has read.
 type check struct {
 	s       *source
 	path    string
