@@ -52,8 +52,8 @@ func TestKeysOfHostileResources(t *testing.T) {
 	}
 }
 
-// A batch that waits for a server is passed on unchanged when the processor is shut down, and so is
-// a batch that comes after the shutdown.
+// If the processor is shut down while a batch waits for a server, the batch passes without names. A
+// batch after the shutdown passes unchanged.
 func TestBatchesAtTheShutdown(t *testing.T) {
 	asked := make(chan bool, 10)
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -172,7 +172,7 @@ func (w *worker) bodyOf(lr plog.LogRecord) []byte {
 	return nil
 }
 
-// body returns the string that is a record's body, or that is in the first of BodyFields with a
+// body returns a record's body if it is a string, or else the first of Config.BodyFields that is a
 // string.
 func (w *worker) body(lr plog.LogRecord) (v pcommon.Value, ok bool) {
 	switch v = lr.Body(); v.Type() {

@@ -112,8 +112,8 @@ pipelines:
 	}
 }
 
-// Reloads change the filter, the output, the input, and the output to the peer and back. The
-// context and an unfinished line survive each of them.
+// Reloads change the output, the input, and the output to the peer and back. The context survives
+// each reload, and an unfinished line the first two.
 func TestConnectionsLiveOverReloads(t *testing.T) {
 	dir := t.TempDir()
 	conf := func(input, output string) *Config {
