@@ -136,8 +136,8 @@ func (r *run) single(t *text) {
 	}
 }
 
-// addUnresolved adds n to the record's count of unnamed addresses. The body is counted first,
-// and replaces the count of an earlier processor.
+// addUnresolved adds n to the record's count of unnamed addresses. The first call for a body, which
+// precedes the record's other texts, replaces the count of an earlier processor.
 func (t *text) addUnresolved(n int64) {
 	if n == 0 {
 		return

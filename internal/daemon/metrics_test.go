@@ -103,7 +103,7 @@ const (
 		"pipelines: {app: {input: {stdin: true}, patience: {servers: 1m}, output: {file: DIR/out.log}}}\n"
 )
 
-// Each metric has a known value before an event that changes it.
+// Each event changes metrics from a known value to another.
 func TestEachMetricMoves(t *testing.T) {
 	debug, err := os.ReadFile("../../filter/testdata/debug/.build-id/a0/a1a2a3a4a5a6a7.debug")
 	if err != nil {

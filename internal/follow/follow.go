@@ -28,8 +28,8 @@ import (
 // Limits and intervals.
 const (
 	readSize = 256 << 10 // bytes that a turn reads, before the next file has its turn
-	// bytes that a turn reads with Options.Taken, more than rereadSize: if the reader of the output
-	// dies, they may be printed twice
+	// bytes that a turn reads if Options.Taken is set: they may be printed twice if the reader of
+	// the output dies; larger than rereadSize
 	takenSize = 128 << 10
 	// files whose lines are printed at the same time: a waiting file must not block the others
 	workers  = 16

@@ -62,7 +62,7 @@ func (s *source) snapshot() {
 	s.f.saver.put(all, pos)
 }
 
-// A resumption continues at the places of a checkpoint.
+// A resumption continues at the places saved in a checkpoint.
 type resumption struct {
 	s     *source
 	saved savedSource    // entry of the source in the checkpoint
@@ -219,7 +219,8 @@ func (saved *savedSource) forLineage() lineage.Entry {
 	return c
 }
 
-// continueAt continues with g at the place of r, which step describes.
+// continueAt makes g continue at r: step, or the beginning of the file with r.Replay. Lines that
+// were already printed are quiet.
 func (g *generation) continueAt(step lineage.Step, r savedReading) {
 	g.silent = r.Quiet
 	if r.Replay && !r.Held {
