@@ -101,7 +101,8 @@ func firstBody(ld plog.Logs, i int) string {
 	return ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(i).Body().Str()
 }
 
-// Once a debug file has arrived, one more record names the addresses that were unresolved.
+// With EmitLate, each process gets one more record for a debug file that arrives late. The record
+// names the addresses that were unresolved.
 func TestLateNames(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	for _, emit := range []bool{true, false} {

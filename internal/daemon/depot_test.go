@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// got returns the status, the body and some headers of a response.
+// got returns the status, the body and, if present, the X-Debuginfod-Size of a response.
 func got(t *testing.T, method, url string, headers ...string) string {
 	t.Helper()
 	r, err := http.NewRequest(method, url, nil)

@@ -126,7 +126,7 @@ func TestPeersHaveHarmlessFiles(t *testing.T) {
 	}
 }
 
-// Each line is written exactly once, after the folder exists or the disk has space again.
+// A line is written exactly once, after the removed folder exists again.
 func TestFailingFilesAreTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		parent := t.TempDir()

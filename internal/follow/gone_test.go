@@ -258,8 +258,8 @@ func TestArchivesAreKnownAfterRunsWithoutRotation(t *testing.T) {
 	})
 }
 
-// There are more files than lineage.MaxKnown, all changed within burstTime. They are compressed
-// during the run, which does not see the archives, or after it.
+// There are more files than lineage.MaxKnown, all changed within burstTime. They disappear during
+// the run or after it, and come back compressed before the next run.
 func TestArchivesOfABurstAreNotReadAgain(t *testing.T) {
 	for name, during := range map[string]bool{"during the run": true, "after the run": false} {
 		t.Run(name, func(t *testing.T) {

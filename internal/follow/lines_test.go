@@ -35,7 +35,8 @@ func TestLinesAreWhole(t *testing.T) {
 	}
 }
 
-// A line end is added only if lines of other files may follow.
+// An unfinished last line gets a line end only if lines of other files may follow. With a
+// checkpoint, it is left to the next run.
 func TestUnfinishedLinesAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	one, two := filepath.Join(dir, "one.log"), filepath.Join(dir, "two.log")

@@ -465,8 +465,8 @@ func readState(path string, starts ...boot) (journal, error) {
 	return readJournal(f, append(starts, lastBoot())[0])
 }
 
-// A file that matches a pattern of the checkpoint, but is not in the checkpoint, is new: it is read
-// from its beginning.
+// want has the lines of busy.log and idle.log that were written before the start and are printed.
+// busy.log.1 was last written a minute ago, busy.log.2 and idle.log an hour ago.
 func TestStarts(t *testing.T) {
 	for start, want := range map[Start][2]string{
 		Beginning:              {"b3\n", "i1\ni2"},
