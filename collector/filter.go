@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxGap is the number of records without a mark that end a raw trace. Between its frames
-	// there may be registers, notes and empty lines.
+	// maxGap bounds the successive records without a mark within a raw trace: registers, notes
+	// and empty lines.
 	maxGap = 64
 
 	// maxRun bounds the bytes of records filtered together. A larger record is filtered alone.

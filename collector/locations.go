@@ -58,7 +58,7 @@ const (
 	frameTypeAttribute = "profile.frame.type"
 )
 
-// A locationResult is the outcome for a location without a function name.
+// A locationResult is the outcome for a location that had no function name.
 type locationResult uint8
 
 const (

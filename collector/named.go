@@ -41,9 +41,9 @@ type answer struct {
 // size returns the bytes of the answer for a spot, without its functions.
 func (a *answer) size(at *spot) int { return 176 + len(at.path) + 24*len(a.lines) }
 
-// A named keeps answers across batches, so no location is looked up twice. It has two generations.
-// If the young generation exceeds half of the bound, it becomes the old generation. An answer found
-// in the old generation is copied to the young generation. Many goroutines may use it.
+// A named keeps recently used answers across batches. It has two generations. If the young
+// generation exceeds half of maxNamed, it becomes the old generation. An answer found in the old
+// generation is copied to the young generation. Many goroutines may use it.
 type named struct {
 	mu         sync.Mutex
 	young, old generation

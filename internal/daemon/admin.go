@@ -19,7 +19,7 @@ const (
 	adminHeader      = 8 << 10          // bytes of a request's header
 	adminRead        = 5 * time.Second  // for a whole request
 	adminWrite       = 15 * time.Second // for an answer, after the request's header
-	adminScrapes     = 4
+	adminScrapes     = 4                // requests for /metrics at once
 )
 
 // An admin is the listener for health and metrics.

@@ -46,7 +46,7 @@ const (
 	// checks per poll interval of a file that was rotated recently, if no events arrive
 	hurryShare = 5
 	eventDelay = 2 * time.Second  // longest delay of events on a busy machine
-	hurryTime  = 10 * time.Second // duration of these extra checks after a rotation
+	hurryTime  = 10 * time.Second // time after a new file during which hurryShare applies
 )
 
 // A disk is the file system state that all sources share: listings of folders, and the number of

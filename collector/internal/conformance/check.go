@@ -19,8 +19,8 @@ import (
 //   - mappings have a range, or none; numbers of lines and columns are not negative
 //   - each entry but the first is used, except strings: Check does not see the strings that
 //     attributes of resources use, since they are resolved when a profile is read
-//   - samples have values, times, or as many values as times, all samples of a profile alike; times
-//     are within the time range of the profile
+//   - samples have one value, or times, or as many values as times, all samples of a profile alike;
+//     times are within the time range of the profile
 //   - a profile has both an original payload and its format, or neither
 func Check(p pprofile.Profiles) []string {
 	d := p.Dictionary()
