@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/collector/confmap/confmaptest"
 )
 
-// optionsPage is the reference of the options.
+// optionsPage is the path of the page that lists the options.
 var optionsPage = filepath.Join("..", "docs", "reference", "collector.md")
 
 // The page lists the options of config.schema.yaml, in the order of Config and with its defaults.

@@ -129,8 +129,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 }
 
-// tick parks idle sessions and drops expired contexts. It reports whether an input or the service
-// is still running.
+// tick parks idle sessions, drops expired contexts, and returns memory to the system after a burst.
+// It reports whether an input or the service is still running.
 func (d *Daemon) tick(now time.Time) bool {
 	d.one.Lock()
 	defer d.one.Unlock()

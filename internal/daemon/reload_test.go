@@ -25,7 +25,7 @@ type numberedWriter struct {
 
 const numberedContext = "{{{module:0:libledger.so:elf:aabbccdd}}}\n{{{mmap:0x1000:0x1000000:load:0:rx:0}}}\n"
 
-// run writes until stop is closed, at the highest rate that the test can check.
+// run writes up to 200 lines each millisecond, until stop is closed.
 func (w *numberedWriter) run(t *testing.T, stop chan struct{}) {
 	f, err := os.OpenFile(w.path, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {

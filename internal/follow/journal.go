@@ -51,7 +51,7 @@ type record struct {
 	Gone   []string          `json:"gone,omitempty"`  // paths that are no longer followed
 }
 
-// A savedSource is the entry of one name in a record.
+// A savedSource is the entry of one followed name in a record.
 type savedSource struct {
 	Path string `json:"path"`
 	// oldest first; the last reading is in the file that has the followed name, or had it last

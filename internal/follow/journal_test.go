@@ -260,7 +260,8 @@ func offsets(t *testing.T, path string, starts ...boot) map[string]int64 {
 	return all
 }
 
-// Only the first record lists all entries, and only this record is synced.
+// Only the first record lists all entries. The output is synced before this record, and before a
+// mark.
 func TestRecordsHaveWhatHasChanged(t *testing.T) {
 	w, syncs := testSaver(t, nil)
 	const files = 1000
