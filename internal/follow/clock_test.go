@@ -178,7 +178,8 @@ func newStepper(t *testing.T, path string, o Options) *stepper {
 }
 
 // beginSteps returns a Follower for tests that run the turns themselves. Its listings take no time,
-// so a busy machine changes nothing. hook, if not nil, is called before each listing.
+// so a busy machine changes nothing. hook, if not nil, is called at each listing of a folder and
+// each opening of a file.
 func beginSteps(t *testing.T, o Options, hook func()) *Follower {
 	t.Helper()
 	f, err := New(o)

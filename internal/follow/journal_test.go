@@ -225,7 +225,7 @@ func TestEmptyFilesBecomeCheckpoints(t *testing.T) {
 	again(t, newLog(), Options{Names: []string{path}, State: state}, path, "")
 }
 
-// testSaver returns a saver with a checkpoint of one file. syncs counts the syncs of the output.
+// testSaver returns a saver without entries. syncs counts the syncs of the output.
 func testSaver(t *testing.T, taken func() int64) (w *saver, syncs *int) {
 	t.Helper()
 	syncs = new(int)

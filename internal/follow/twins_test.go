@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// twin writes the archive of a rotated file under the next number, like a program that shifts the
-// names before it compresses. The rotated file is not removed yet.
+// twin replaces path.1 by the archive path.2.gz, like a program that shifts the names before it
+// compresses.
 func twin(t *testing.T, path string, keepsTime bool) {
 	t.Helper()
 	compress(t, path+".1", keepsTime)
