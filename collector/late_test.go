@@ -58,19 +58,18 @@ func TestABatchWaitsNoLongerThanThePatience(t *testing.T) {
 	never := slowFinder{after: -1}
 	quick := slowFinder{tree: buildid.NewTree(debugFiles)}
 	for _, test := range []struct {
-		name       string
-		patience   Patience
-		o          symbolize.Options
-		first      time.Duration // duration of the first batch
-		resolved   bool          // the second batch has names
-		neverTwice bool
+		name     string
+		patience Patience
+		o        symbolize.Options
+		first    time.Duration // duration of the first batch
+		resolved bool          // the second batch has names
 	}{
-		{"no patience", Patience{}, symbolize.Options{Finders: []symbolize.Finder{never}}, 0, false, false},
-		{"a folder that blocks", Patience{Local: 2 * time.Second}, symbolize.Options{Finders: []symbolize.Finder{never}}, 2 * time.Second, false, false},
-		{"a server that blocks, and no patience with it", Patience{Local: 2 * time.Second}, symbolize.Options{Finders: []symbolize.Finder{slowFinder{}}, Servers: []symbolize.Finder{never}}, 0, false, false},
-		{"a server that blocks", Patience{Local: time.Second, Servers: 3 * time.Second}, symbolize.Options{Finders: []symbolize.Finder{slowFinder{}}, Servers: []symbolize.Finder{never}}, 3 * time.Second, false, false},
-		{"a server that is slow", Patience{Servers: 3 * time.Second}, symbolize.Options{Finders: []symbolize.Finder{slowFinder{}}, Servers: []symbolize.Finder{slowFinder{quick.tree, time.Second}}}, time.Second, true, false},
-		{"files that are here", Patience{Local: 2 * time.Second}, symbolize.Options{Finders: []symbolize.Finder{quick}}, 0, true, false},
+		{"no patience", Patience{}, symbolize.Options{Finders: []symbolize.Finder{never}}, 0, false},
+		{"a folder that blocks", Patience{Local: 2 * time.Second}, symbolize.Options{Finders: []symbolize.Finder{never}}, 2 * time.Second, false},
+		{"a server that blocks, and no patience with it", Patience{Local: 2 * time.Second}, symbolize.Options{Finders: []symbolize.Finder{slowFinder{}}, Servers: []symbolize.Finder{never}}, 0, false},
+		{"a server that blocks", Patience{Local: time.Second, Servers: 3 * time.Second}, symbolize.Options{Finders: []symbolize.Finder{slowFinder{}}, Servers: []symbolize.Finder{never}}, 3 * time.Second, false},
+		{"a server that is slow", Patience{Servers: 3 * time.Second}, symbolize.Options{Finders: []symbolize.Finder{slowFinder{}}, Servers: []symbolize.Finder{slowFinder{quick.tree, time.Second}}}, time.Second, true},
+		{"files that are here", Patience{Local: 2 * time.Second}, symbolize.Options{Finders: []symbolize.Finder{quick}}, 0, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -248,9 +248,9 @@ func (b *burst) loss(printed string) (l burstLoss) {
 func (l *log) missed() (n int) {
 	for line := range strings.Lines(l.messages()) {
 		var files int
-		if strings.Contains(line, "a file had this name") {
+		if strings.Contains(line, "a file with this name was gone") {
 			n++
-		} else if _, err := fmt.Sscanf(line, "app.log: %d files had this name", &files); err == nil {
+		} else if _, err := fmt.Sscanf(line, "app.log: %d files with this name were gone", &files); err == nil {
 			n += files
 		}
 	}
