@@ -2,8 +2,9 @@
 // packages' API. For example, the readers of envelopes drive a Filter line by line, and the
 // doctor examines the cache of a Client.
 //
-// Each public package sets its variables when it is initialized, before a program can have a
-// value of its types. Callers assert the returned methods to interfaces of their own.
+// Each public package sets its variables when it is initialized, before a program can have a value
+// of its types. Functions that return any return a value with methods: callers assert it to
+// interfaces of their own.
 package access
 
 import (
@@ -20,26 +21,28 @@ var (
 	MayBecomeElement func(tail []byte) bool
 	UnfinishedSGR    func(b []byte) int
 
-	// Symbolizer returns the methods of a *symbolize.Symbolizer.
+	// Symbolizer returns a value with the internal methods of s, a *symbolize.Symbolizer.
 	Symbolizer func(s any) any
 
-	// IndexFile makes the index of the ELF file at path, unless a good one exists and o.Again
-	// is not set. For a file that cannot have an index, the error wraps ErrNotIndexed and gives
+	// IndexFile makes the index of the ELF file at path. An existing good index is kept unless
+	// o.Again is set. For a file that cannot have an index, the error wraps ErrNotIndexed and gives
 	// the reason.
 	IndexFile func(ctx context.Context, path string, o IndexOptions) (Indexed, error)
 
-	// Filter returns the methods of a *filter.Filter, or nil for any other f.
+	// Filter returns a value with the internal methods of f, a *filter.Filter, or nil for any
+	// other f.
 	Filter func(f any) any
 
-	// BuildID returns the methods of a *buildid.File, *buildid.SymbolPath, *buildid.IDsFile or
-	// *buildid.Tree. For nil, the methods call functions of the package.
+	// BuildID returns a value with the internal methods of a *buildid.File, *buildid.SymbolPath,
+	// *buildid.IDsFile or *buildid.Tree. For nil, the methods call functions of the package.
 	BuildID func(of any) any
 
-	// Debuginfod returns the methods of a *debuginfod.Client.
+	// Debuginfod returns a value with the internal methods of c, a *debuginfod.Client.
 	Debuginfod func(c any) any
 
-	// Valgrind and Rtrace return methods of a report reader's *Options that construct further
-	// readers. Both have NewFindings. Valgrind also has NewPlaces, which returns a profile.Places.
+	// Valgrind and Rtrace return a value with the internal methods of a report reader's *Options,
+	// which construct further readers. Both have NewFindings. Valgrind also has NewPlaces, which
+	// returns a profile.Places.
 	Valgrind, Rtrace func(o any) any
 
 	// Contexts returns a container with a filter.Context for each key. Each key is one log of a

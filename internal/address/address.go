@@ -17,9 +17,9 @@ import (
 // code takes 1.7 s.
 const MaxRange = 1 << 20
 
-// A Word is a parsed word.
+// A Word is a parsed address, range, symbol or offset.
 type Word struct {
-	Module string // path or build ID; empty: the file is given elsewhere
+	Module string // path or build ID; empty: the caller names the file
 	Name   string // linkage name of a symbol; empty: Addr counts from the beginning of the file
 	Addr   uint64 // with a Name: the offset from the symbol
 	End    uint64 // the first address after a range; 0: one address
@@ -27,7 +27,7 @@ type Word struct {
 	InFile bool   // Addr and End are offsets in the file
 }
 
-// A Reader parses words.
+// A Reader parses words. The zero value requires a file name in each word.
 type Reader struct {
 	// IsModule reports whether the word before a + or a parenthesis names a file, not a symbol. If
 	// IsModule is nil, it always does, and each word needs a file.

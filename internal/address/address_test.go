@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// isPath is IsModule of the tests.
+// isPath is the IsModule function of the tests.
 func isPath(word string) bool { return strings.Contains(word, "/") }
 
 // show returns the parts of w that are set, or the error.
@@ -29,7 +29,6 @@ func show(w Word, err error) string {
 	return s
 }
 
-// Each form is read into its parts, and any other word has a reason.
 func TestWordsAreRead(t *testing.T) {
 	for _, c := range [][2]string{
 		{"0x1a25", "||1a25"},
@@ -76,7 +75,7 @@ func TestWordsAreRead(t *testing.T) {
 	}
 }
 
-// Without a file, each word names one.
+// Without IsModule, each word must name a file.
 func TestWordsWithoutAFileNameOne(t *testing.T) {
 	for _, c := range [][2]string{
 		{"app+0x1a25", "app||1a25"},
@@ -93,7 +92,7 @@ func TestWordsWithoutAFileNameOne(t *testing.T) {
 	}
 }
 
-// All numbers that follow no name can be offsets in the file.
+// With InFile, numbers that do not follow a symbol are offsets in the file.
 func TestNumbersAreOffsetsWhereThatIsAsked(t *testing.T) {
 	for _, c := range [][2]string{
 		{"0x1a25", "||1a25 in file"},
@@ -108,7 +107,8 @@ func TestNumbersAreOffsetsWhereThatIsAsked(t *testing.T) {
 	}
 }
 
-// Whatever the word is, ranges are bounded, and a word without an error has a place.
+// FuzzRead checks for any word that ranges are bounded, and that a parsed word names a file if it
+// must.
 func FuzzRead(f *testing.F) {
 	for _, word := range []string{"0x1a25", "main+0x10/0x40", "/bin/app(main+0x10) [0x1]", "offset:1-2", "a+b+0x1-0x2", "(+0x1)"} {
 		f.Add(word, true)

@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A budget is a [batch.Room] of some bytes.
+// A budget is a [batch.Room] of a fixed number of bytes.
 type budget struct{ left atomic.Int64 }
 
 func newBudget(n int64) *budget {
@@ -35,7 +35,8 @@ func (b *budget) Take(n int64) bool {
 	return false
 }
 
-// Symbols returns the symbols of the repository's debug files, with n bytes for a request.
+// Symbols returns the symbols of the repository's debug files. Its requests may take n bytes in
+// all.
 func Symbols(t testing.TB, n int64) *batch.Symbols {
 	t.Helper()
 	up := filepath.Join("..", "..")
@@ -66,7 +67,7 @@ func Answer(t *testing.T, p Protocol, s *batch.Symbols, request string) string {
 	return b.String()
 }
 
-// Indented returns JSON with a member in each line.
+// Indented returns JSON with each member on its own line.
 func Indented(t *testing.T, text string) string {
 	t.Helper()
 	var b bytes.Buffer

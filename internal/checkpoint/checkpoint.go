@@ -33,7 +33,7 @@ func Damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// Append appends v as JSON. It panics if a type in v has no JSON form.
+// Append appends v as JSON to dst. It panics if a type in v has no JSON form.
 func Append(dst []byte, v any) []byte {
 	b := bytes.NewBuffer(dst)
 	e := json.NewEncoder(b)
@@ -68,7 +68,8 @@ func Decode(data []byte, v any) error {
 	return Part(data, v)
 }
 
-// Part reads a part of a checkpoint, which has no version of its own.
+// Part decodes a part of a checkpoint into v. A part has no version of its own. An error wraps
+// ErrDamaged.
 func Part(data []byte, v any) error {
 	err := json.Unmarshal(data, v)
 	if err != nil && !errors.Is(err, ErrDamaged) {

@@ -16,8 +16,7 @@ type sample struct {
 	Numbers List[uint64] `json:"numbers,omitempty"`
 }
 
-// Decode returns the values that were appended, whatever bytes a Text holds, and a person can read
-// the JSON.
+// Decode returns the appended values for any bytes in a Text. UTF-8 stays readable in the JSON.
 func TestWhatIsAppendedIsDecoded(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                    `{"v":2}`,
@@ -41,7 +40,6 @@ func TestWhatIsAppendedIsDecoded(t *testing.T) {
 	}
 }
 
-// The error names the reason why a checkpoint is refused.
 func TestRefusedCheckpoints(t *testing.T) {
 	for data, want := range map[string]error{
 		"":                                   ErrTorn,
@@ -69,7 +67,7 @@ func TestRefusedCheckpoints(t *testing.T) {
 	}
 }
 
-// A list of many small elements ends at the limit, even inside another value.
+// Decoding a list of many small elements stops at the limit, even inside another value.
 func TestListsAreBounded(t *testing.T) {
 	type large struct{ _ [16]uint64 }
 	var into struct {

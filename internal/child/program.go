@@ -25,23 +25,23 @@ type Program struct {
 	PID     int
 	Path    string       // absolute
 	Outputs []*Output    // one if standard output and error are the same file, else two
-	Plain   error        // why an output for a terminal is a pipe; nil: none is
+	Plain   error        // why an output for a terminal is a pipe; nil if that did not happen
 	started bool         // this process had a terminal at the start
 	ended   atomic.Int64 // nanoseconds when Wait saw the end; 0: not yet
 }
 
 // An Output is an output of the program. Read returns its text. It returns io.EOF once no process
-// has the output open, or if no text is ready after the time of Ended.
+// has the output open, or if no text is ready when the time set by Ended is over.
 type Output struct {
 	To       *os.File // destination of the text
 	from     *os.File // our end; the program has the other end
 	terminal bool
 	late     int  // bytes read after the time of Ended
-	left     bool // other processes still had the output open then
+	left     bool // when all text was read, other processes had the output open
 }
 
-// pipeSize is the number of bytes that a pipe or a terminal holds. As many may be unread when the
-// program ends.
+// pipeSize is the capacity of a pipe or a terminal in bytes: up to this much text may be unread
+// when the program ends.
 const pipeSize = 64 << 10
 
 // Start starts the program called name with these streams. It searches PATH, as a shell does.
@@ -79,7 +79,8 @@ func Start(name string, args []string, in, out, err *os.File) (*Program, error) 
 	return p, nil
 }
 
-// Files returns the destinations of the Outputs of a program with these streams.
+// Files returns the destinations of the outputs of a program: out alone if out and err are the same
+// file, else both.
 func Files(out, err *os.File) []*os.File {
 	if isSame(out, err) {
 		return []*os.File{out}
@@ -139,8 +140,8 @@ func isSame(a, b *os.File) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// newOutput returns the output for text that belongs to a file. end is the program's end. Without
-// pseudo-terminals, as in some containers, the output is a pipe.
+// newOutput returns an Output whose text goes to the file to, and the program's end of it. If no
+// pseudo-terminal can be made, as in some containers, the output is a pipe.
 func (p *Program) newOutput(to *os.File) (o *Output, end *os.File, err error) {
 	o = &Output{To: to}
 	if isTerminal(to) {
@@ -185,7 +186,7 @@ func (o *Output) readLate(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// Ended bounds how long Read waits for text, since the program has ended. Text that the program has
+// Ended limits how long Read waits for text after the end of the program. Text that the program has
 // written before is still read.
 func (p *Program) Ended(wait time.Duration) {
 	for _, o := range p.Outputs {
@@ -193,8 +194,8 @@ func (p *Program) Ended(wait time.Duration) {
 	}
 }
 
-// Left reports whether other processes still had an output open when all text was read. It must be
-// called after reading.
+// Left reports whether other processes still had an output open when all text was read. Call it
+// after reading.
 func (p *Program) Left() bool {
 	return slices.ContainsFunc(p.Outputs, func(o *Output) bool { return o.left })
 }

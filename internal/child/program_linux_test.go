@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// started starts a shell with a script, whose outputs are of two files, and has its output read.
+// started starts a shell that runs script, with different files for its two outputs.
 func started(t *testing.T, script string) *Program {
 	t.Helper()
 	in, err := os.Open(os.DevNull)
@@ -38,8 +38,8 @@ func waitFor(t *testing.T, p *Program) syscall.WaitStatus {
 	return status
 }
 
-// What the program wrote before its end is read, even if another process has its output, which is
-// then no longer awaited.
+// All output from before the program's end is read. Another process that still has the output open
+// is not awaited.
 func TestTheOutputEndsWithTheProgram(t *testing.T) {
 	for _, c := range []struct {
 		name, script string
@@ -67,7 +67,7 @@ func TestTheOutputEndsWithTheProgram(t *testing.T) {
 	}
 }
 
-// A process that writes without end after the program has ended is not read without end.
+// Reading ends even if another process writes without end after the program's end.
 func TestAFloodAfterTheEndIsCut(t *testing.T) {
 	p := started(t, "yes & exit 0")
 	waitFor(t, p)
@@ -81,7 +81,6 @@ func TestAFloodAfterTheEndIsCut(t *testing.T) {
 	}
 }
 
-// A signal that stops the program is reported.
 func TestAStopIsReported(t *testing.T) {
 	p := started(t, "kill -STOP $$; exit 4")
 	var stopped []syscall.Signal
@@ -100,7 +99,6 @@ func TestAStopIsReported(t *testing.T) {
 	}
 }
 
-// Without pseudo-terminals the output is a pipe.
 func TestWithoutPseudoTerminalsThereArePipes(t *testing.T) {
 	ours, theirs, err := openTerminal(os.Stderr)
 	if err != nil {

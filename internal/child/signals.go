@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Signals are the signals for Pass.
+// Signals are the signals that callers receive and hand to Pass.
 var Signals = []os.Signal{
 	unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGTSTP, unix.SIGCONT, unix.SIGWINCH,
 }
@@ -30,9 +30,9 @@ func IsIgnored(sig syscall.Signal) bool {
 
 // Pass passes on a signal of this process, unless the program got it, too. A terminal signals its
 // whole foreground group, and a signal does not show whether a group got it. So in the foreground,
-// Pass assumes that the program got SIGINT, SIGQUIT and SIGTSTP. If the terminal is gone, Pass
-// assumes the same of SIGHUP. SIGWINCH becomes a Resize. SIGCONT is passed on only if the program
-// is stopped. After the end of the program, Pass does nothing: another process may have its process
+// Pass assumes that the program got SIGINT, SIGQUIT and SIGTSTP. If the terminal is gone, it also
+// assumes this for SIGHUP. SIGWINCH becomes a Resize. SIGCONT is passed on only if the program is
+// stopped. After the end of the program, Pass does nothing: another process may have its process
 // ID.
 func (p *Program) Pass(sig syscall.Signal) {
 	if p.EndedBefore(0) {
@@ -58,7 +58,7 @@ func (p *Program) Pass(sig syscall.Signal) {
 	unix.Kill(p.PID, sig)
 }
 
-// Ends reports whether sig asks a process to end.
+// Ends reports whether sig is a request to end a process.
 func Ends(sig syscall.Signal) bool {
 	return sig == unix.SIGINT || sig == unix.SIGQUIT || sig == unix.SIGTERM || sig == unix.SIGHUP
 }
@@ -72,9 +72,9 @@ func (p *Program) isStopped() bool {
 	return bytes.HasPrefix(state, []byte("T"))
 }
 
-// Stop stops this process as sig has stopped the program: a shell must see that its job is stopped.
-// It returns true when this process continues. In the background, Stop returns false at once for
-// SIGSTOP, since a SIGCONT may go to the program alone.
+// Stop stops this process by sig, which has stopped the program: a shell must see that its job is
+// stopped. It returns true when this process continues. In the background, Stop returns false at
+// once for SIGSTOP, since a SIGCONT may go to the program alone.
 func (p *Program) Stop(sig syscall.Signal) bool {
 	switch sig {
 	case unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:

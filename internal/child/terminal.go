@@ -69,8 +69,9 @@ func resize(f, like *os.File) (changed bool) {
 	return changed
 }
 
-// Resize gives the program's terminals the size of ours. It signals the processes in the foreground
-// again: they got SIGWINCH together with this process, and may have read the old size.
+// Resize gives each pseudo-terminal the size of the terminal that its text goes to. If a size
+// changed, it signals the processes in the foreground again: they got SIGWINCH together with this
+// process, and may have read the old size.
 func (p *Program) Resize() {
 	changed := false
 	for _, o := range p.Outputs {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A Form is a form of the lines of a file.
+// A Form is a format of lines.
 type Form uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 // size, and cut longer lines into parts.
 const maxPart = 16 << 10
 
-// timeForm is the form of times: in UTC and of fixed length, so lines sort by time.
+// timeForm is the layout of times: in UTC and of fixed length, so lines sort by time.
 const timeForm = "2006-01-02T15:04:05.000000000Z"
 
 // A Stream is an output stream of the container. It is not safe for concurrent use. Several Streams
@@ -55,7 +55,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return n, s.flush()
 }
 
-// add adds text of a line. whole is set if the line ends after text.
+// add adds text of a line. whole is set if text ends the line.
 func (s *Stream) add(now, text []byte, whole bool) {
 	for len(s.part)+len(text) > maxPart {
 		room := maxPart - len(s.part)
@@ -69,7 +69,8 @@ func (s *Stream) add(now, text []byte, whole bool) {
 	}
 }
 
-// line adds a line of the file with the text of s.part. whole is set for the last part of a line.
+// line appends a line of the log file, with the text of s.part, to s.buf. whole is set for the last
+// part of a line.
 func (s *Stream) line(now []byte, whole bool) {
 	if s.form == Docker {
 		text := string(s.part)
@@ -161,8 +162,8 @@ func (f *File) Write(b []byte) (int, error) {
 	}
 }
 
-// write writes b. start is set if b begins with a line: only then may a new file at the path be
-// used.
+// write writes b. start is set if b begins at the start of a line: only then may it go to a new
+// file at the path.
 func (f *File) write(b []byte, start bool) (int, error) {
 	if start && !f.out.isAt(f.path) {
 		next, err := open(f.path)

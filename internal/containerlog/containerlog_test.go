@@ -64,7 +64,8 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-// Lines go to the file that has the name, and the torn last line of an earlier run gets its end.
+// Lines go to the file that has the name now. An unfinished last line of an earlier run gets a line
+// end.
 func TestFilesAreAppendedTo(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")
@@ -101,7 +102,7 @@ func TestFilesAreAppendedTo(t *testing.T) {
 	}
 }
 
-// Lines wait while the file cannot be made, and none is lost.
+// While the file cannot be made, lines wait, and none is lost.
 func TestFilesThatCannotBeWrittenAreWaitedFor(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "folder")
 	path := filepath.Join(dir, "log")

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// as container runtimes do
+// mode is the file mode that container runtimes use.
 const mode = fs.FileMode(0o640)
 
 // An opened is an open file, with its state when it was opened.
@@ -44,7 +44,7 @@ func endLine(f *os.File, size int64) error {
 	return err
 }
 
-// isAt reports whether path leads to the file. It returns true for pipes and devices, which are not
+// isAt reports whether path leads to o's file. It returns true for pipes and devices, which are not
 // reopened.
 func (o *opened) isAt(path string) bool {
 	if !o.info.Mode().IsRegular() {

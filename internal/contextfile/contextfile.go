@@ -1,6 +1,6 @@
-// Package contextfile keeps the context of a stream in a small file. The next process that reads
-// the stream continues from this context. One process at a time can use a file. A file is replaced
-// as a whole. A file that is not a context file is never changed.
+// Package contextfile keeps the context of a stream in a small file, from which the next process
+// that reads the stream continues. Only one process at a time can use a file. A file is replaced as
+// a whole. A file that is not a context file is never changed.
 package contextfile
 
 import (

@@ -39,7 +39,6 @@ func TestContextsAreKept(t *testing.T) {
 	}
 }
 
-// A file that is not a context file is refused, and kept.
 func TestOtherFilesAreKept(t *testing.T) {
 	for _, test := range []struct {
 		name, content  string

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// on this system, nothing prevents two processes from using one file
+// locks is false: on this system, two processes can use one file.
 const locks = false
 
 // planted returns false: the owners of files are not checked on this system.

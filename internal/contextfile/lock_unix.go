@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// files can be locked on this system
+// locks is true: files can be locked on this system.
 const locks = true
 
 // planted reports whether another user may have made the file: everybody may write to its folder,

@@ -41,7 +41,7 @@ func TestOtherThingsThanFilesAreRefused(t *testing.T) {
 	}
 }
 
-// A second process must not use the file: it would overwrite the context that the first has saved.
+// A second process must not use the file: it would overwrite the saved context of the first.
 func TestAFileIsOfOneProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "context")
 	f, _, _, err := Open(path)
@@ -66,7 +66,7 @@ func TestAFileIsOfOneProcess(t *testing.T) {
 	defer again.Close()
 }
 
-// A file that was removed is made again; one that another program has put there is kept.
+// Save makes a removed file again, but keeps a file that another program has put in its place.
 func TestReplacedFilesAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "context")
 	f, _, _, err := Open(path)

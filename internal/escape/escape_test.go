@@ -96,7 +96,7 @@ func TestObeyed(t *testing.T) {
 	}
 }
 
-// A terminal gets the same text, whatever the pieces in which it was written.
+// The output does not depend on how the text is divided into writes.
 func TestWriterEscapesLines(t *testing.T) {
 	const text = "a\tb\r\n\x1b]0;title\x07grün😀\u202e\U000e0041\rx\n\xff\xe6\x9c\n\r\n\xe6\x9c"
 	const want = "a\tb\r\n\\x1b]0;title\\x07grün😀\\u202e\\U000e0041\\x0dx\n\\xff\\xe6\\x9c\n\r\n\\xe6\\x9c"

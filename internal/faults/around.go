@@ -6,8 +6,8 @@ import (
 	"github.com/symfilter/symfilter/internal/backtrace"
 )
 
-// Role returns the role of a backtrace in its report, from message, the line before it.
-// continues is true if an earlier backtrace began the report.
+// Role returns the role of a backtrace in its report, from message, the line before the backtrace.
+// continues is true if the backtrace belongs to a report that an earlier backtrace began.
 func Role(message []byte) (role string, continues bool) {
 	var space [backtrace.MaxMessage + 1]byte
 	said := space[:0]
@@ -44,8 +44,8 @@ const (
 	maxApartBytes = 2 << 10 // bytes
 )
 
-// Within reports whether lines may be between two stacks of one report. A line about a read or
-// a write begins another report. Only the last line may be one: it introduces the second stack.
+// Within reports whether lines may be between two stacks of one report. A line about a read or a
+// write begins another report, unless it is the last line: then it introduces the second stack.
 func Within(lines []byte) bool {
 	if len(lines) > maxApartBytes || bytes.Count(lines, newline) > maxApart {
 		return false

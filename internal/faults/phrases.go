@@ -2,11 +2,11 @@ package faults
 
 import "math/bits"
 
-// phrases is a set of up to 64 texts of at least four bytes each. One search finds all of them,
-// since each of about 20 lines before a backtrace may have one.
+// phrases is a set of up to 64 texts of at least four bytes each. One search finds all of them:
+// about 20 lines are searched before each backtrace.
 type phrases struct {
 	texts []string
-	// places[place][byte] are the texts, as bits, with this byte at this place
+	// places[i][c] has a bit for each text whose byte i is c
 	places [4][256]uint64
 }
 

@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// A search for all phrases finds each phrase where a search for it alone finds it, whatever is
-// around.
+// A search for all phrases finds each phrase at the offsets where a search for it alone does.
 func TestPhrasesAreFoundTogether(t *testing.T) {
 	texts := []string{"Oops", "BUG: KASAN: ", "BUG: ", "free(): ", "Oops: 0", "ops: 0002"}
 	p := newPhrases(texts)
@@ -43,7 +42,7 @@ func TestPhrasesAreFoundTogether(t *testing.T) {
 	}
 }
 
-// The tables have a bit for each text, and four places.
+// Each text fits into the 64 bits of a set, and is found.
 func TestTablesOfPhrasesHaveAllTexts(t *testing.T) {
 	for _, p := range []*phrases{crashParts(), rolePhrases()} {
 		if len(p.texts) > 64 {

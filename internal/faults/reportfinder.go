@@ -17,14 +17,14 @@ var newline = []byte{'\n'}
 // A Finder is a [filter.Printer] that prints nothing, and adds the faults in a log to a collection:
 //
 //   - the reports of sanitizers, as markup, as raw frames, or symbolized when they were logged
-//   - crashes: backtraces after a crash message, such as a signal, a failed
-//     assertion, a panic or an oops of a kernel
+//   - crashes: backtraces after a crash message, such as a signal, a failed assertion, a panic or
+//     an oops of a kernel
 //
 // A backtrace without such a message is not a finding: programs log backtraces for many reasons.
 //
 // Each PID in reports is a process. So is the log itself, if a report has no PID, or if there is no
-// other process. A process is complete unless the log ends within one of its reports, or another
-// report begins there. Equal reports of a process are one finding that occurred several times.
+// other process. A process is complete unless the end of one of its sanitizer reports is missing.
+// Equal reports of a process are one finding that occurred several times.
 //
 // A Finder takes at most about 8 MiB besides the findings. It is for one Filter. Only the goroutine
 // that uses the findings may use it.
@@ -88,7 +88,7 @@ type reportMode uint8
 const (
 	noReport       reportMode = iota
 	ofSanitizer               // ends with its summary
-	ofLeaks                   // the same; each stack is a finding
+	ofLeaks                   // ends with its summary; each stack is a finding
 	ofRuntimeError            // a line of UBSan, with or without a stack
 	ofCrash
 )
@@ -101,10 +101,10 @@ type logReport struct {
 	prefix string // text before the report in its first line, such as a time
 	said   string // the last line since the last stack, which may introduce the next one
 	quiet  int    // lines since the last stack
-	single bool   // the only stack so far is one frame of a crash
+	single bool   // the crash has only one stack, of one frame
 }
 
-// AppendElement keeps an answer that may be a frame.
+// AppendElement keeps e's answer, which may be a frame, and appends the bytes that identify it.
 func (f *Finder) AppendElement(dst []byte, e *filter.Element) []byte {
 	if e.Answer == nil {
 		return dst
@@ -220,7 +220,7 @@ func (f *Finder) line(text []byte) {
 	f.KeepTail(newline)
 }
 
-// begin begins a report with its header.
+// begin ends the open report, if any, and begins one with header h.
 func (f *Finder) begin(h *reportHeader, prefix string) {
 	f.end(f.open.mode == ofRuntimeError || f.open.mode == ofCrash)
 	f.open = logReport{mode: h.mode, pid: h.pid, prefix: prefix}
@@ -288,7 +288,7 @@ func (f *Finder) summary(text []byte) {
 	f.end(true)
 }
 
-// leak adds the leak in the last line, if there is one.
+// leak adds the leak that the last line reports, if any, with the frames of its stack.
 func (f *Finder) leak(frames []*findings.TraceFrame) {
 	r := &f.open
 	x, ok := leakIn(r.said)

@@ -53,7 +53,7 @@ func findingsIn(t testing.TB, log []byte, o filter.Options) *findings.Collection
 	return s
 }
 
-// listed prints findings and processes for people.
+// listed returns findings and processes as text.
 func listed(s *findings.Collection) string {
 	var b strings.Builder
 	for i, p := range s.Processes() {
@@ -88,7 +88,7 @@ func listed(s *findings.Collection) string {
 	return b.String()
 }
 
-// Reports of logs are findings: the files of testdata/findings have a log and its findings.
+// Each file of testdata/findings has a log and its findings.
 func TestFindingsOfLogs(t *testing.T) {
 	paths, err := filepath.Glob("testdata/findings/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -114,7 +114,7 @@ func TestFindingsOfLogs(t *testing.T) {
 	}
 }
 
-// The kinds are those that UBSan names in its summary with report_error_type=1, by messages of LLVM
+// The kinds equal those in UBSan's summaries with report_error_type=1. The messages are from LLVM
 // 19 and GCC 12.
 func TestKindsOfRuntimeErrors(t *testing.T) {
 	for message, want := range map[string]string{
@@ -156,8 +156,8 @@ func TestKindsOfRuntimeErrors(t *testing.T) {
 	}
 }
 
-// FuzzFindings checks that any log has findings that are bounded by its size, with frames that own
-// indexes, and the same ones however its lines are cut.
+// FuzzFindings checks for any log that its findings are complete, and that their number and text
+// are bounded by its size.
 func FuzzFindings(f *testing.F) {
 	paths, _ := filepath.Glob("testdata/findings/*.txtar")
 	for _, path := range paths {
@@ -191,7 +191,7 @@ func FuzzFindings(f *testing.F) {
 	})
 }
 
-// Lines that no report begins with are not copied, and equal reports of a process are kept once.
+// Lines outside of reports are not copied, and equal reports of a process are kept once.
 func TestFindingsOfLargeLogsAllocateLittle(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	a, err := txtar.ParseFile("testdata/findings/asan.txtar")

@@ -8,7 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// runtimeError parses a line of UBSan. The line has the place in the source, so no frame is needed.
+// runtimeError parses a line of UBSan. The line names the source file and line, so no frame is
+// needed.
 //
 //	/src/shop.c:7:3: runtime error: signed integer overflow: 2147483647 + 1 cannot be represented in type 'int'
 func runtimeError(text []byte) (h reportHeader, ok bool) {

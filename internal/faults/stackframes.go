@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// frames returns the frames of a stack. Other stacks may share them.
+// frames returns the frames of a stack. Equal stacks share a slice, which must not change.
 func (f *Finder) frames(s *backtrace.Stack) []*findings.TraceFrame {
 	sum, ok := f.sum(s)
 	if known := f.stacks[sum]; ok && known != nil {
@@ -25,8 +25,8 @@ func (f *Finder) frames(s *backtrace.Stack) []*findings.TraceFrame {
 	return all
 }
 
-// sum returns a hash of the answers of a stack. ok is false if the writer of the log may have named
-// a frame.
+// sum returns a hash of the answers of a stack. ok is false if the log's text may name a frame: the
+// hash does not cover names in the text.
 func (f *Finder) sum(s *backtrace.Stack) (sum uint64, ok bool) {
 	text := f.text[:0]
 	for i := range s.Rows {

@@ -22,7 +22,7 @@ type recorder struct {
 func (r *recorder) Helper()               {}
 func (r *recorder) Errorf(string, ...any) { r.failed = true }
 
-// The clock counts the work, so the result does not depend on the machine.
+// The test's clock counts simulated work, so the result does not depend on the machine.
 func TestGrowthTellsQuadraticFromLinear(t *testing.T) {
 	runs := 0
 	for _, test := range []struct {
@@ -97,8 +97,8 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("closed") }
 
-// A child process hangs in an input, with and without work: Watch ends the first, and the second is
-// killed. An input that ends leaves no record.
+// Child processes run inputs that hang busily, that hang idly, and that end. Watch ends the busy
+// one, the test kills the idle one, and the last one leaves no record.
 func TestUnfinishedInputsAreRecorded(t *testing.T) {
 	if how := os.Getenv("FUZZTEST_HANG"); how != "" {
 		done := Watch(t, how)

@@ -2,7 +2,7 @@ package fuzztest
 
 import "testing"
 
-// RunByWork is in the message of each test that WithoutRace skips.
+// RunByWork is the message of each test that WithoutRace skips.
 const RunByWork = "make work runs this test without the race detector"
 
 // WithoutRace skips a test under the race detector. It is for tests of one goroutine, in which

@@ -90,8 +90,8 @@ func ReadBaseline(r io.Reader) (*Baseline, error) {
 	return b, nil
 }
 
-// parse sets the entry of a line with an error. It finds the fingerprint and the date even if an
-// editor has turned TABs into blanks.
+// parse sets the entry of a line that begins with a fingerprint. It finds the fingerprint and the
+// date even if an editor has turned TABs into blanks.
 func (l *baselineLine) parse() error {
 	fingerprint, rest := l.text, ""
 	if i := strings.IndexAny(l.text, "\t "); i >= 0 {

@@ -16,7 +16,8 @@ var (
 	cccc = strings.Repeat("c", 32)
 )
 
-// named replaces A, B and C at the starts of lines by fingerprints, and blanks beside bars by TABs.
+// named replaces A, B and C at the starts of lines by fingerprints, and bars with their blanks by
+// TABs.
 func named(s string) string {
 	s = strings.NewReplacer("\nA", "\n"+aaaa, "\nB", "\n"+bbbb, "\nC", "\n"+cccc, " | ", "\t").Replace("\n" + s)
 	return s[1:]
@@ -117,7 +118,7 @@ func TestEntriesOfBaselines(t *testing.T) {
 		"A | Kind | f(a, b) | f.cc | ./f | x": {{Fingerprint: aaaa, Kind: "Kind", Function: "f(a, b)", File: "f.cc", Program: "./f"}},
 		"A | Kind | - | - | ./f | until=2027-03-01":  {{Fingerprint: aaaa, Kind: "Kind", Program: "./f", Until: day("2027-03-01")}},
 		"A | Kind | f | x | until=2027-03-01 | more": {{Fingerprint: aaaa, Kind: "Kind", Function: "f", File: "x", Until: day("2027-03-01")}},
-		// of an editor that makes blanks of TABs
+		// an editor has turned the TABs into blanks
 		"A  Kind  f  until=2027-03-01": {{Fingerprint: aaaa, Kind: " Kind  f  ", Until: day("2027-03-01")}},
 		"# A":                          nil,
 		aaaa + "a | Kind":              nil,
@@ -159,7 +160,8 @@ func TestForeignLinesOfBaselines(t *testing.T) {
 	}
 }
 
-// FuzzBaseline: whatever a file holds, an update keeps the lines that stay, and is read back.
+// FuzzBaseline checks for any file that an update with the same errors loses no line, and that
+// ReadBaseline reads the result.
 func FuzzBaseline(f *testing.F) {
 	f.Add([]byte(named("# symfilter baseline 1: x\n# a\n\nA | x | until=2027-03-01\nB\n<<<<<<< ours\n")))
 	f.Add([]byte("# symfilter baseline 1: x\r\n"))

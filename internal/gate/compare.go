@@ -21,18 +21,18 @@ const (
 // equal fingerprints are one change.
 type Comparison struct {
 	New  []Change // new findings, in their order
-	Same int      // fingerprints that were known before
+	Same int      // found fingerprints that were known before
 	Gone []Entry  // known before, but not found; in the order of the entries
 
 	states map[string]State // states by fingerprint
 }
 
-// A Change is a fingerprint of new findings: see Compare.
+// A Change is a set of new findings with one fingerprint: see Compare.
 type Change struct {
 	Findings []*findings.Finding // at least one
-	// last day on which a baseline accepted it; zero: never
+	// last day on which a baseline accepted the fingerprint; zero: never
 	Expired time.Time
-	Unnamed bool // see [Identified]: it may have been known before
+	Unnamed bool // the findings are not [Identified]: they may be known
 }
 
 // Compare compares the findings of a run with the known entries. Findings of expired entries are
@@ -108,7 +108,7 @@ func Identified(x *findings.Finding) bool {
 }
 
 // Entries returns an entry for each fingerprint of a run's [Identified] findings, in their order.
-// file returns the source file of a finding, as people know it.
+// file returns the source file of a finding, for people.
 func Entries(run *findings.Collection, file func(*findings.Finding) string) (all []Entry) {
 	is := make(map[string]bool)
 	for _, x := range run.All() {

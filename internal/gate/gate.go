@@ -11,13 +11,13 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// A Run has the facts on which a gate decides.
+// A Run has the findings of a run, and what a gate compares them with.
 type Run struct {
 	*findings.Collection
 
 	Against *Comparison                    // nil: all findings are new
 	Empty   []string                       // inputs without the report that they should have
-	Place   func(*findings.Finding) string // returns the file and line of a finding
+	Place   func(*findings.Finding) string // returns the file and line of a finding, or ""
 }
 
 const shown = 3 // findings, files or processes that a reason lists
@@ -80,7 +80,7 @@ func (r *Run) Missing() (reasons []string) {
 }
 
 // list returns the kind, the function and the place of the first changes, and the number of the
-// others. A change without a name has its kind only.
+// others. Of an Unnamed change, it returns only the kind.
 func (r *Run) list(changes []Change) string {
 	var all []string
 	for _, change := range changes[:min(len(changes), shown)] {
@@ -101,7 +101,7 @@ func (r *Run) list(changes []Change) string {
 	return s
 }
 
-// cut returns the processes whose reports have no end.
+// cut returns the input, command and PID of each process whose reports have no end.
 func (r *Run) cut() (all []string) {
 	for _, p := range r.Processes() {
 		if p.Complete {
@@ -119,7 +119,8 @@ func (r *Run) cut() (all []string) {
 	return all
 }
 
-// objects returns the object files of the own frames without names, with their build IDs.
+// objects returns the object files of frames without names in the first stacks, with their build
+// IDs. If a finding has an own frame, only its own frames count.
 func objects(changes []Change) string {
 	var all []string
 	for _, change := range changes {

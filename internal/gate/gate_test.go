@@ -14,9 +14,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// runOf returns the findings of processes. A process is a word for each finding: its kind, and
-// after a colon its function; "?" is an own frame without a name, "" no frame; "/cut" is a report
-// without an end.
+// runOf returns the findings of processes. Each string is a process, with a word KIND:FUNCTION for
+// each finding. The function ? is an own frame without a name; without a function, there is no
+// frame. The word /cut marks a report without an end.
 func runOf(t *testing.T, processes ...string) *findings.Collection {
 	t.Helper()
 	own, err := findings.NewOwn(nil)
@@ -64,7 +64,7 @@ func place(x *findings.Finding) string {
 
 func noFile(*findings.Finding) string { return "" }
 
-// A gate fails for new fingerprints, and for whatever may hide one.
+// A gate fails for new fingerprints, and for everything that may hide one.
 func TestReasons(t *testing.T) {
 	const none = "new 0, gone 0, same "
 	for name, test := range map[string]struct {

@@ -74,7 +74,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// The kinds of the findings that the readers' tests have are known: a gate on one that is misspelt
+// All kinds in the expected findings of the readers' tests are known: a gate on a misspelt kind
 // would never fail.
 func TestKindsOfReportsAreKnown(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^[a-z]+/(\S+) "`)

@@ -52,7 +52,7 @@ func committed(t *testing.T) []string {
 	var all []string
 	if out, err := cmd.Output(); err == nil {
 		for name := range strings.SplitSeq(strings.TrimRight(string(out), "\x00"), "\x00") {
-			// but not a file that was just deleted
+			// git also lists files that were just deleted
 			if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 				all = append(all, name)
 			}
@@ -87,7 +87,7 @@ func TestGoFilesAreOfOneTopic(t *testing.T) {
 		}
 		code := read(t, name)
 		if bytes.HasPrefix(code, []byte("// Code generated ")) {
-			continue // generated files are read by nobody
+			continue // the limit is for files that people read
 		}
 		if n := bytes.Count(code, []byte("\n")); n > maxGoLines {
 			t.Errorf("%s has %d lines, at most %d", name, n, maxGoLines)
@@ -148,8 +148,8 @@ func TestBinariesHaveTheirSourceBeside(t *testing.T) {
 	}
 }
 
-// builtBeside reports whether a shell script, a Makefile or a Go program is in the folder of name
-// or above it, up to testdata.
+// builtBeside reports whether a shell script or a Makefile is in the folder of name or above it, up
+// to testdata.
 func builtBeside(name string, all []string) bool {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if slices.ContainsFunc(all, func(s string) bool {
@@ -225,7 +225,7 @@ func setsAccess(body *ast.BlockStmt) bool {
 	})
 }
 
-// An interface lists what its consumer needs. A struct of functions counts as an interface.
+// An interface lists only the methods that its consumer calls.
 func TestInterfacesAreSmall(t *testing.T) {
 	const most = 3 // methods
 	parseGo(t, func(name string, f *ast.File) {
@@ -404,7 +404,7 @@ func TestProseIsWrapped(t *testing.T) {
 
 var tableRow = regexp.MustCompile(`^\|.*\|$`)
 
-// Only an entry about a difference from another program may have no test.
+// Only an entry about a difference from another program may be marked as not tested.
 func TestEveryDecisionNamesItsTest(t *testing.T) {
 	entries := 0
 	for _, name := range committed(t) {

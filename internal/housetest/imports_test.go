@@ -275,7 +275,6 @@ func under(imp string, roots []string) bool {
 	return slices.ContainsFunc(roots, func(root string) bool { return imp == root || strings.HasPrefix(imp, root+"/") })
 }
 
-// This tests the rules above.
 func TestFaultsOfImports(t *testing.T) {
 	tests := []struct {
 		name string
@@ -317,8 +316,8 @@ func TestArchitectureListsThePackagesInOrder(t *testing.T) {
 
 var packageRow = regexp.MustCompile("(?m)^\\| `([^`\n]+)`.* \\| .*[^ |\n].* \\|$")
 
-// faultsOfOrder returns the faults of a table: a missing package, one with two rows or that does
-// not exist, or an import above its importer.
+// faultsOfOrder returns the faults of a table: a missing package, a package with two rows, a row
+// for a package that does not exist, or an import above its importer.
 func faultsOfOrder(table string, packages []string, direction map[string][]string) (all []string) {
 	row := make(map[string]int)
 	for i, m := range packageRow.FindAllStringSubmatch(table, -1) {
@@ -348,7 +347,6 @@ func faultsOfOrder(table string, packages []string, direction map[string][]strin
 	return all
 }
 
-// This tests the rules above.
 func TestFaultsOfOrder(t *testing.T) {
 	direction := map[string][]string{"": {"filter"}, "filter": {"sgr"}, "doctor": {"", "sgr"}, "sgr": {}}
 	packages := []string{"doctor", "symfilter", "filter", "sgr"}
@@ -415,7 +413,7 @@ func TestEveryPackageSaysItsIdeaFirst(t *testing.T) {
 func TestTheCommandLinksNothingOfTheDaemon(t *testing.T) {
 	for _, tt := range []struct {
 		pkg  string
-		want bool // links them, so the test can fail
+		want bool // whether pkg links the daemon; true once, so the test can fail
 	}{{"cmd/symfilter", false}, {"cmd/symfilterd", true}} {
 		out, err := exec.Command("go", "list", "-deps", module+"/"+tt.pkg).Output()
 		if err != nil {

@@ -21,7 +21,7 @@ var (
 	}
 )
 
-// Up to the advice, docs/unresolved.md must quote each reason.
+// docs/unresolved.md must quote each reason, but not the advice at its end.
 func TestThePageOfReasonsHasThemAll(t *testing.T) {
 	page := string(read(t, "docs/unresolved.md"))
 	found := 0
@@ -67,7 +67,7 @@ func TestThePageOfReasonsHasThemAll(t *testing.T) {
 // format matches a verb of a format, and the characters that end the fixed part of a message.
 var format = regexp.MustCompile(`%\S|[:;(?]`)
 
-// docs/unresolved.md must quote the doctor's messages about unusable places and modules, and the
+// docs/unresolved.md must quote the doctor's messages about unusable files and modules, and the
 // reasons of --explain.
 func TestThePageOfReasonsHasTheWordsOfTheDoctor(t *testing.T) {
 	page := string(read(t, "docs/unresolved.md"))
@@ -162,7 +162,8 @@ func TestPagesOfDocsAreListedAndShort(t *testing.T) {
 
 var quickTest = regexp.MustCompile(`(?m)^go test \./(\S+) -run '(\w+)(?:/(\w+))?\$'`)
 
-// The package must have the test, and the script its file.
+// Each package in the commands of CONTRIBUTING.md must have the named test, and each script its
+// file.
 func TestTheCommandsForOneTestRunOne(t *testing.T) {
 	all := committed(t)
 	commands := quickTest.FindAllStringSubmatch(string(read(t, "CONTRIBUTING.md")), -1)

@@ -39,8 +39,9 @@ func writeFile(t *testing.T, name, text string, mode os.FileMode) {
 	}
 }
 
-// The compile command of OSS-Fuzz's image is replaced by a command that records its arguments. The
-// long form also vets each package with that command's build tag, which type-checks the targets.
+// The test replaces the compile command of OSS-Fuzz's image by a command that records its
+// arguments. In the long form, that command also vets each package with OSS-Fuzz's build tag, which
+// type-checks the targets.
 func TestOSSFuzzBuildsEachTarget(t *testing.T) {
 	testenv.Need(t, "bash")
 	testenv.OnlyOn(t, "linux")
@@ -83,7 +84,7 @@ func TestOSSFuzzBuildsEachTarget(t *testing.T) {
 	}
 }
 
-// The base is the last tag or a given revision. The script reports if there is no tag.
+// scripts/apidiff compares with the last tag or a given revision. It reports if there is no tag.
 func TestChangesOfTheAPIArePrinted(t *testing.T) {
 	testenv.Need(t, "git")
 	dir := t.TempDir()

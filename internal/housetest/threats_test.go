@@ -8,7 +8,7 @@ import (
 
 type threatRow struct{ threat, tests string }
 
-// threatRows returns the 35 threats, whose numbers must be consecutive.
+// threatRows returns the 35 threats of SECURITY.md, whose numbers must be consecutive.
 func threatRows(t *testing.T) (all []threatRow) {
 	t.Helper()
 	const threats = 35

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// maxEqualLines bounds the successive equal lines of code in two packages. A longer run belongs in
-// one place.
+// maxEqualLines bounds the successive equal lines of code in two packages. Longer runs belong in a
+// package that both import.
 const maxEqualLines = 11
 
 func TestNoCodeStandsInTwoPackages(t *testing.T) {
@@ -51,7 +51,7 @@ func equalRuns(files map[string]string, n int) (all []equalRun) {
 	code := map[string][]place{}
 	windows := map[string][]int{} // indexes in starts, by the text of n lines
 	var starts []place            // first line of each window
-	var index []int               // index of this line in its file
+	var index []int               // by window: index of its first line in code[file]
 	names := make([]string, 0, len(files))
 	for name := range files {
 		names = append(names, name)
@@ -88,7 +88,6 @@ func equalRuns(files map[string]string, n int) (all []equalRun) {
 	return all
 }
 
-// This tests the rule above.
 func TestEqualRuns(t *testing.T) {
 	const first = "package a\n\nimport \"x\"\n\nfunc f() {\n\tone()\n\ttwo()\n\t// why\n\tthree()\n}\n"
 	for _, tt := range []struct {

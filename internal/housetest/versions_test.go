@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The replace in the Collector's go.mod has no effect in other modules, so at a tag go.mod must
-// require that version of the root module. The Helm chart must have the version, too.
+// The replace in the Collector's go.mod has no effect in other modules. So at a tag, the modules of
+// the Collector and its Helm chart must name the tagged version.
 func TestModulesRequireTheVersionOfTheChangelog(t *testing.T) {
 	version := func(name, pattern string) string {
 		t.Helper()

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// The functions must be in the files that ARCHITECTURE.md names, and no two files may call each
-// other, directly or through others.
+// ARCHITECTURE.md draws the way of a line through package filter: its functions must be in the
+// files that it names. No two files may call each other, directly or through others.
 func TestALineGoesDownThroughTheFiles(t *testing.T) {
 	dir := filepath.Join(root(t), "filter")
 	declared, calls := callsBetweenFiles(t, dir)
@@ -76,7 +76,7 @@ func callsBetweenFiles(t *testing.T, dir string) (declared, calls map[string]map
 		declared[filepath.Base(name)], calls[filepath.Base(name)] = functions, make(map[string]bool)
 	}
 	info := &types.Info{Uses: make(map[*ast.Ident]types.Object)}
-	// errors about names of other packages
+	// errors about names of other packages are ignored
 	config := types.Config{Importer: emptyImports{}, Error: func(error) {}}
 	pkg, _ := config.Check(filepath.Base(dir), fset, files, info)
 	for use, object := range info.Uses {

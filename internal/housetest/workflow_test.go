@@ -82,7 +82,7 @@ func readYAML(t *testing.T, name string, to any) {
 	}
 }
 
-// commands returns the lines that a job runs, once for each command of its matrix.
+// commands returns the lines that a job runs, including each command of its matrix.
 func (j *workflowJob) commands() []string {
 	var all []string
 	for _, s := range j.Steps {
@@ -144,8 +144,7 @@ func language(t *testing.T) string {
 	return string(regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(read(t, "go.mod"))[1])
 }
 
-// Only the attestation of a release needs an action, which is GitHub's own, and the right to write.
-// It uploads no file.
+// Only the job that attests a release uses an action, which is GitHub's own, and may write.
 func TestOnlyTheReleaseHasAnActionAndARight(t *testing.T) {
 	var got []string
 	for name, w := range workflows(t) {

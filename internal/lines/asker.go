@@ -18,7 +18,7 @@ func NewAsker(in io.Reader, most int) *Asker { return &Asker{r: bufio.NewReaderS
 // Next returns the next line, with its line end unless that was cut off. The slice is valid until
 // the next call of a method. ok is false at the end of the input, or after an error: see Err.
 func (a *Asker) Next() (line []byte, ok bool) {
-	// the rest of the previous line
+	// skip the rest of a line that was cut
 	for a.err == bufio.ErrBufferFull {
 		_, a.err = a.r.ReadSlice('\n')
 	}
@@ -29,7 +29,8 @@ func (a *Asker) Next() (line []byte, ok bool) {
 	return line, len(line) > 0
 }
 
-// Waits reports whether Next may wait for the client. The caller must send its answers before that.
+// Waits reports whether Next may wait for the client. Before such a call, the caller must send its
+// answers.
 func (a *Asker) Waits() bool {
 	if a.err == bufio.ErrBufferFull {
 		return true

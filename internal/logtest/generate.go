@@ -28,7 +28,7 @@ func (g *Generator) Word() string {
 // Pick returns one of the values.
 func Pick[T any](g *Generator, of ...T) T { return of[g.IntN(len(of))] }
 
-// Address returns an address in the fixture's code or data, near it, or anywhere.
+// Address returns an address in the code or data of the module in a Log, near it, or anywhere.
 func (g *Generator) Address() uint64 {
 	switch g.IntN(8) {
 	case 0:
@@ -52,7 +52,7 @@ func (g *Generator) Contextual() string {
 	return fmt.Sprintf("{{{mmap:%#x:%#x:load:%d:%s:%#x}}}", 0x500000+0x1000*g.Uint64N(4), 0x1000*g.Uint64N(3), g.IntN(4), Pick(g, "r", "rx", "rwx"), 0x400000+0x1000*g.Uint64N(2))
 }
 
-// Presented returns an element with an answer.
+// Presented returns an element that is printed with a symbol, file or line.
 func (g *Generator) Presented() string {
 	switch g.IntN(4) {
 	case 0:
@@ -70,7 +70,8 @@ func (g *Generator) Backtrace() string {
 	return fmt.Sprintf("{{{bt:%d:%#x%s}}}", g.IntN(200), g.Address(), Pick(g, "", ":ra", ":pc", ":sp 0x1"))
 }
 
-// Broken returns text that is not an element, or an element that is usually alone on its line.
+// Broken returns braces without an element, an invalid or unknown element, or an element that is
+// usually alone on its line.
 func (g *Generator) Broken() string {
 	return Pick(g, "{{{", "}}}", "{{{{", "{", "{{{bt:0:zz}}}", "{{{mmap:}}}", "{{{module:0:x:elf:g}}}", "{{{tAg}}}", "{{{other:1}}}", "{{{hexdict: a:0x1}}}", "{{{hexdict: \x1b[32ma:0x1}}}", "{{{dumpfile:a:b}}}", "{{{pc:0x1")
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// The segments of a program as GNU ld and as lld lay it out, with their bytes and in a debug file.
+// Segments of a program that was linked by GNU ld and by lld.
 var (
 	gnuLoads = []object.Segment{
 		{Type: elf.PT_LOAD, Flags: elf.PF_R, Addr: 0, Offset: 0, FileSize: 0x6f8, MemSize: 0x6f8},

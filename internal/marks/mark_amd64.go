@@ -3,8 +3,8 @@ package marks
 import "sync"
 
 // hasAVX2 reports whether the processor has AVX2 and POPCNT, and the system keeps their registers.
-// It asks when first needed: virtual machines trap the CPUID instruction, which then takes 10 µs or
-// more.
+// It runs the CPUID instruction only when first needed: virtual machines trap it, which takes 10 µs
+// or more.
 var hasAVX2 = sync.OnceValue(askAVX2)
 
 func askAVX2() bool
@@ -24,7 +24,7 @@ func findOpenAVX2(b []byte) (at, lines int)
 // JSON.
 func FindOpen(b []byte) (at, lines int) {
 	if len(b) > 2 && b[0] == '{' && b[1] == '{' && b[2] == '{' {
-		return 0, 0 // a line of a backtrace that follows another
+		return 0, 0 // usual within a backtrace of markup
 	}
 	if hasAVX2() {
 		if at, lines = findOpenAVX2(b); at+2 < len(b) && b[at] == '{' && b[at+1] == '{' && b[at+2] == '{' {

@@ -48,7 +48,7 @@ func TestFindOpen(t *testing.T) {
 // findStep is the number of offsets that the vector search looks at together.
 const findStep = 64
 
-// markStrings are the marks, one by one.
+// markStrings are all strings that are marks.
 var markStrings = []string{
 	"{{{", "pc ", "pc\x1b", " ip", "nip", `"o"`, "@ 0", "wn]", "]:0", "PC=", "d_o", " (/",
 	" 0x", "\t0x", "[0x", "(0x", "@0x", "+0x", "<0x", ">0x", "m0x", "K0x", "\n0x",
@@ -71,7 +71,7 @@ func findMarkNaive(b []byte) (at, lines int) {
 	return at, bytes.Count(b[:at], newline)
 }
 
-// searchBySets is Search.next without vectors.
+// searchBySets is Search.Next without vectors.
 func searchBySets(b []byte, sets *dialect.MarkBytes) (at, lines int) {
 	for at+2 < len(b) && !sets.Begin(b[at:at+3]) {
 		at++
@@ -133,7 +133,8 @@ func TestFindMark(t *testing.T) {
 	}
 }
 
-// No other three bytes are a mark: all 2^21 of ASCII, or all 2^24 if asked for.
+// Of all 2^21 strings of three ASCII bytes, only the marks are found. The long form tries all 2^24
+// strings of three bytes.
 func TestFindMarkFindsNothingElse(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	b := bytes.Repeat([]byte("."), findStep+2)
@@ -152,7 +153,8 @@ func TestFindMarkFindsNothingElse(t *testing.T) {
 	}
 }
 
-// Line ends are counted in bytes, which must not overflow in a long search.
+// The vector search counts line ends in counters of one byte, which must not overflow in a long
+// block.
 func TestFindMarkCountsLongBlocks(t *testing.T) {
 	for _, n := range []int{126, 127, 128, 254, 255, 256, 600} {
 		for _, line := range []string{"\n", "a\n", "a line\n"} {
@@ -190,7 +192,7 @@ func FuzzFindMark(f *testing.F) {
 	})
 }
 
-// Each mark of a line is found in the line as a string of JSON, whatever is escaped there.
+// Each mark is found in a JSON string, with and without the escapes for HTML.
 func TestEscapedMarksAreFound(t *testing.T) {
 	for _, mark := range append([]string{"0x"}, markStrings...) {
 		if mark == "\n0x" {

@@ -34,7 +34,7 @@ var kinds = map[string]func(*os.Root, string) (*File, error){
 	},
 }
 
-// each runs test for each kind that the file system of the test has.
+// each runs test for each kind of file that the file system supports.
 func each(t *testing.T, test func(t *testing.T, root *os.Root, create func() *File)) {
 	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
@@ -111,8 +111,8 @@ func TestDiscardedFilesLeaveNothing(t *testing.T) {
 	})
 }
 
-// If Publish cannot replace what has the name, that stays, and so does the new file, for another
-// try.
+// If Publish cannot replace a directory, the directory and the new file stay, and Publish can be
+// called again.
 func TestAnErrorOfPublishLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, root *os.Root, create func() *File) {
 		f := create()
@@ -150,7 +150,7 @@ func TestALinkInTheFilesPlaceIsReplacedNotFollowed(t *testing.T) {
 	})
 }
 
-// The directory may be removed and made again before the file gets its name.
+// The directory may be removed and made again before the file is published.
 func TestADirectoryThatIsMadeAgain(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)

@@ -39,9 +39,9 @@ type Page struct {
 	ids  map[string]bool
 }
 
-// Parse parses a page. It fails for an element, an attribute or a place of an element that is
-// not allowed. It also fails for a repeated id, and for a popovertarget or an internal link to
-// a missing id. Links to lines are not checked, since the script finds the line.
+// Parse parses a page. It fails for an element, an attribute or a nesting that is not allowed. It
+// also fails for a repeated id, and for a popovertarget or an internal link to a missing id. Links
+// to lines are not checked, since the script finds the line.
 func Parse(page []byte) (*Page, error) {
 	if !bytes.HasPrefix(page, []byte("<!DOCTYPE html>\n")) {
 		return nil, fmt.Errorf("the page begins with %.40q", page)
@@ -76,7 +76,7 @@ func (p *Page) walk(n *html.Node, visit func(*html.Node)) {
 	}
 }
 
-// check checks an element with its attributes and its place.
+// check checks an element, its attributes and its nesting.
 func (p *Page) check(n *html.Node) error {
 	switch n.Type {
 	case html.CommentNode:
@@ -196,7 +196,7 @@ func countLines(n *html.Node, chunk string) error {
 	return nil
 }
 
-// marks matches the marks at the beginning of a line.
+// marks matches the marks at the beginning of a chunk's line: see package internal/html.
 var marks = regexp.MustCompile(`^(\x05[^\x05\n]*\x05)?(\x04[0-9]*\x04)?[\x01-\x03]?`)
 
 // unmarked returns the text of a chunk without its marks.
@@ -222,8 +222,8 @@ func (p *Page) Find(name, class string) (all []string) {
 	return all
 }
 
-// Outline returns a line for each kind of error in the summary, each group of backtraces, and
-// each part that folds. The line has a group's number of columns, or a part's class.
+// Outline returns a line for each kind of error in the summary, each group of backtraces, and each
+// part that folds. The line of a group has its number of columns, the line of a part its class.
 func (p *Page) Outline() string {
 	var b strings.Builder
 	p.walk(p.root, func(n *html.Node) {

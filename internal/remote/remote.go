@@ -1,4 +1,4 @@
-// Package remote asks a program for its profile, over HTTP.
+// Package remote fetches the profile of a running program over HTTP.
 package remote
 
 import (
@@ -15,17 +15,17 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// defaultSeconds is the time for which a program measures, unless the URL sets it.
-// net/http/pprof takes 30 seconds for a CPU profile.
+// defaultSeconds is the time for which the program measures if the URL sets none. It is
+// net/http/pprof's default for a CPU profile.
 const defaultSeconds = 30
 
-// answerSlack is the time for an answer, besides the time to measure.
+// answerSlack is the time for the answer, after the time to measure.
 const answerSlack = time.Minute
 
-// maxRefusal bounds the bytes read of a refusal.
+// maxRefusal bounds the bytes that are read of the text of an HTTP error.
 const maxRefusal = 1 << 10
 
-// URL returns the URL of a profile, if name is one.
+// URL parses name if it is the URL of a profile. Otherwise ok is false.
 func URL(name string) (u *url.URL, ok bool) {
 	if !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://") {
 		return nil, false
@@ -34,9 +34,9 @@ func URL(name string) (u *url.URL, ok bool) {
 	return u, err == nil && u.Host != ""
 }
 
-// Profile asks a program for its profile, and returns the answer, which the caller closes. It
-// waits as long as the URL's parameter seconds, 30 by default, and a minute more. Errors name
-// the URL without its password.
+// Profile fetches the profile at u, and returns the body of the answer, which the caller closes. It
+// waits for the URL's parameter seconds, 30 by default, and a minute more. Errors name the URL
+// without its password.
 func Profile(u *url.URL) (io.ReadCloser, error) {
 	seconds, err := strconv.Atoi(cmp.Or(u.Query().Get("seconds"), strconv.Itoa(defaultSeconds)))
 	if err != nil || seconds < 0 || seconds > int(time.Hour/time.Second) {

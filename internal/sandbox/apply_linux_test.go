@@ -363,8 +363,8 @@ var attempts = []struct {
 	}},
 }
 
-// listening has the differing results for a process that listens on ports, and on sockets in a
-// writable folder.
+// listening has the results that differ if the policy allows listening on ports, and on sockets in
+// a writable folder.
 var listening = map[string]string{
 	"socket of the machine":           "ok",
 	"server of the machine":           "ok",
@@ -437,7 +437,7 @@ func write(path string, flags int) error {
 	return f.Close()
 }
 
-// cacheFile writes, renames and removes files in dir like the caches.
+// cacheFile writes, renames and removes files in dir, as the caches do.
 func cacheFile(dir string) error {
 	if err := os.MkdirAll(filepath.Join(dir, "ab"), 0o700); err != nil {
 		return err
@@ -588,7 +588,7 @@ func TestOtherProcessesAreKept(t *testing.T) {
 	}
 }
 
-// All other operations on the child are denied.
+// Apart from signals, all operations on the child are denied.
 func TestAChildMayBeSignalled(t *testing.T) {
 	c := confess(t, newOrder(t, Policy{Child: os.Getpid()}))
 	for name, want := range map[string]string{

@@ -41,8 +41,8 @@ type Policy struct {
 	// Landlock would hide them, so it is left out.
 	OtherProcesses bool
 
-	// Child, if not 0, is the number of a process that may be signalled. All other processes
-	// may get SIGWINCH, which ends no process: processes that Child started share its terminal.
+	// Child, if not 0, is the ID of a process that may be signalled. Any process may then get
+	// SIGWINCH, which ends no process: processes that Child started share its terminal.
 	Child int
 }
 

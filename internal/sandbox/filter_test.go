@@ -87,7 +87,7 @@ func TestTheFilterFindsTheVerdictOfEachCall(t *testing.T) {
 	}
 }
 
-// Any process may get SIGWINCH, but no other signal.
+// Processes other than the child and this process may get SIGWINCH, but no other signal.
 func TestFilterWithAChild(t *testing.T) {
 	filter, err := program(Policy{Child: 77})
 	if err != nil {

@@ -15,8 +15,8 @@ type Caches struct {
 	Servers                  bool // files are downloaded
 }
 
-// Folders returns the folders that exist. It adds the folder for temporary files if the index
-// folder is missing, or if files are downloaded.
+// Folders returns the cache folders that exist. It adds the folder for temporary files if there is
+// no index folder, or if files are downloaded.
 func (c *Caches) Folders() (dirs []string) {
 	usable := func(dir string, makes bool) bool {
 		if dir == "" {

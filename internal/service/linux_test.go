@@ -17,9 +17,10 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A reload has a time of the clock by which systemd compares it with the time of its own SIGHUP.
+// The time in a reload's message is of CLOCK_MONOTONIC: systemd compares it with the time of its
+// own SIGHUP.
 func TestReloadsHaveTheTimeOfTheSystemsClock(t *testing.T) {
-	conn, m := notifySocket(t, fmt.Sprintf("@symfilter-test-%d", os.Getpid())) // and abstract names work
+	conn, m := notifySocket(t, fmt.Sprintf("@symfilter-test-%d", os.Getpid())) // also tests abstract names
 	before := monotonic()
 	if err := m.Reloading("reading the configuration"); err != nil {
 		t.Fatal(err)
@@ -105,7 +106,7 @@ func TestMain(m *testing.M) {
 	os.WriteFile(report, []byte(text), 0o600) // the test reports a file that is missing
 }
 
-// activated returns what the process has received on each of its sockets.
+// activated returns a report about the inherited sockets, with the data received on each.
 func activated(kind string) (string, error) {
 	s, err := Inherited()
 	if err != nil {
@@ -118,7 +119,7 @@ func activated(kind string) (string, error) {
 			fmt.Fprintf(&out, "%s=%s remains\n", name, v)
 		}
 	}
-	// Programs that are started later do not get the sockets.
+	// A later child process does not get the sockets.
 	open, err := exec.Command("sh", "-c", "ls /proc/$$/fd").Output()
 	if err != nil {
 		return "", err

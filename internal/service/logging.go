@@ -113,7 +113,7 @@ func withoutBuiltin(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// A line holds the output of one writer's handlers.
+// A line is the buffer that all handlers of one writer share.
 type line struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -36,9 +36,9 @@ type Manager struct {
 	conn *net.UnixConn // nil if none is open
 }
 
-// Connect returns the service manager that the environment names. It removes the variables from the
-// environment: no other program may take itself for the service. It connects at once, since a
-// sandbox may deny that later. An error lists unusable variables; the Manager is still usable.
+// Connect returns the service manager that the environment names. It removes the manager's
+// variables, so that no child process uses them. It connects at once, since a sandbox may deny that
+// later. An error lists unusable variables; the Manager is still usable.
 func Connect() (*Manager, error) {
 	m, err := fromEnv(os.Getenv, os.Getpid())
 	m.connect() // if this fails, the first message reports it
@@ -99,13 +99,13 @@ func (m *Manager) Alive() error { return m.send("WATCHDOG=1") }
 // Status sets the text of `systemctl status`.
 func (m *Manager) Status(text string) error { return m.send(statusLine(text)) }
 
-// Extend requests d more, from now, for the start, reload or stop in progress.
+// Extend requests that the start, reload or stop in progress may take d from now.
 func (m *Manager) Extend(d time.Duration) error {
 	return m.send("EXTEND_TIMEOUT_USEC=" + strconv.FormatInt(d.Microseconds(), 10))
 }
 
-// statusLine returns the assignment of a status. systemd ignores a status that is not valid UTF-8,
-// and a line break would begin another assignment.
+// statusLine returns the STATUS= line of a message. systemd ignores a status that is not valid
+// UTF-8, and a line break would begin another assignment.
 func statusLine(text string) string {
 	text = oneLine(strings.ToValidUTF8(text, "\uFFFD"))
 	if len(text) > maxStatus {

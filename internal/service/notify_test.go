@@ -49,7 +49,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// The environment is empty after it was read.
+// Connect removes its variables from the environment, so a second call finds no service manager.
 func TestOtherProgramsDoNotTakeThemselvesForTheService(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "/run/notify")
 	t.Setenv("WATCHDOG_USEC", "2000000")
@@ -133,7 +133,8 @@ func TestNothingIsSentWithoutAServiceManager(t *testing.T) {
 	}
 }
 
-// A message to a manager that is being restarted is an error, and the next one is received.
+// A message to a manager that is being restarted fails. The restarted manager gets the next
+// message.
 func TestAManagerThatWasRestartedGetsTheNextMessage(t *testing.T) {
 	conn, m := notifySocket(t, "")
 	conn.Close()

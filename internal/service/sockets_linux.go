@@ -30,7 +30,7 @@ func Inherited() (*Sockets, error) {
 	return s, nil
 }
 
-// inherit returns the socket with a descriptor, which child processes do not get.
+// inherit returns the socket with descriptor fd, and marks it as not inherited by child processes.
 func inherit(fd int, name string) (socket, error) {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {

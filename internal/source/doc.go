@@ -25,13 +25,13 @@ const (
 	maxKept       = 48 << 20 // bytes of all files that a Finder keeps: about 2,000 usual ones, or three of the largest
 	maxPath       = 64 << 10 // bytes of a path, as in debug information
 	entryCost     = 512      // bytes of a kept file or miss, without its path and text
-	linesPerStart = 64       // lines between two known places in a text: 64 lines are searched in 2 µs
+	linesPerStart = 64       // lines per recorded offset in a text; 64 lines take 2 µs to search
 	maxNotices    = 16       // messages of each kind: people read them
 	maxFetches    = 4        // requests at a time
 	maxMisses     = 8        // misses in a row after which no more files of the build are requested
 	maxBuilds     = 4096     // builds whose misses are counted
 
 	missFor    = 10 * time.Second       // time until a file that was not found is looked for again
-	soon       = 100 * time.Millisecond // the same if it, or its debug file, is still being fetched
+	soon       = 100 * time.Millisecond // the same if the file, or its debug file, is being fetched
 	noBuildFor = 10 * time.Minute       // time until servers without sources of a build are asked again
 )

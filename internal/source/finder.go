@@ -96,7 +96,7 @@ type entry struct {
 	until time.Time  // time from which a missing file is looked for again
 	said  []string   // messages for Options.Explain, while the file is looked for
 
-	told, beyond bool // a notice about it was given; a line beyond its end was asked for
+	told, beyond bool // a notice was given; a line beyond the end was requested
 }
 
 // NewFinder returns a Finder.

@@ -185,7 +185,7 @@ func TestLinesOfLongFiles(t *testing.T) {
 	}
 }
 
-// A server has files by path, each after a time.
+// A server returns each of its files after a delay.
 type server struct {
 	files map[string]string
 	takes time.Duration
@@ -237,7 +237,7 @@ explain: /src/inventory/ledger.cc: the server's /src/inventory/ledger.cc: not th
 	}
 }
 
-// A server that does not answer delays the first question, and no other.
+// A server that does not answer delays only the first question.
 func TestAServerIsWaitedForOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &server{files: map[string]string{"/a.c": "a\n", "/b.c": "b\n"}, takes: 5 * time.Second}

@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Debug information may name any file: nothing outside of the roots is opened, nothing that is not
-// a regular file, and nothing large. Opening never blocks.
+// Debug information may name any file. Only regular files of at most 16 MiB below the roots are
+// opened, and opening never blocks.
 func TestNothingButFilesBelowTheRootsIsOpened(t *testing.T) {
 	base := t.TempDir()
 	root := filepath.Join(base, "named")

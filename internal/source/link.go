@@ -22,7 +22,7 @@ func (k *Linker) Append(dst []byte, l symbolize.Location, frame *symbolize.Frame
 		return dst, false
 	}
 	f := Fields{Line: frame.Line, Column: frame.Column, BuildID: l.ID.String()}
-	if frame.File[0] == '/' && filepath.IsLocal(frame.File[1:]) { // a browser would shorten it to another URL
+	if frame.File[0] == '/' && filepath.IsLocal(frame.File[1:]) { // a browser would change a URL with ..
 		f.Recorded = frame.File
 	}
 	path, _ := k.PrefixMap.Replace(frame.File)

@@ -135,7 +135,7 @@ func (s *servers) arrived(id buildid.ID, err error) {
 	}
 }
 
-// maxWait returns how long a new question may wait for servers; f.mu is held.
+// maxWait returns the longest wait of a new question for servers; f.mu is held.
 func (f *Finder) maxWait(now time.Time) time.Duration {
 	s := &f.servers
 	if s.hopeless {

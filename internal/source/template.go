@@ -50,7 +50,7 @@ var namedTemplates = sync.OnceValue(func() map[string]string {
 	}
 })
 
-// forges are sites of git repositories: NAME:OWNER/REPO@REV or NAME:URL@REV.
+// forges are the sites for templates of the form NAME:OWNER/REPO@REV or NAME:URL@REV.
 var forges = map[string]struct{ site, at string }{
 	"github": {"https://github.com/", "/blob/{rev}/{rel}#L{line}"},
 	"gitlab": {"https://gitlab.com/", "/-/blob/{rev}/{rel}#L{line}"},

@@ -9,7 +9,7 @@ type text struct {
 	data     []byte
 	starts   []uint32 // offset of every linesPerStart-th line
 	lines    int      // number of lines
-	origin   string   // where it was found
+	origin   string   // where the text was found
 	verified bool
 	missing  error // set if there is no text
 	retry    bool  // the file may be found later

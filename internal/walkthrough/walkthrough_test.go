@@ -63,7 +63,7 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// A recorder is a test that is expected to fail.
+// A recorder is a test that keeps its error messages.
 type recorder struct {
 	testing.TB
 	faults []string

@@ -76,5 +76,5 @@ func TestUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	check("socket", r, w, false) // the system counts what it has put around them, too
+	check("socket", r, w, false) // the system also counts its own overhead
 }

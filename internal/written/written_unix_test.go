@@ -23,7 +23,7 @@ func TestTakenBytesNeverDecrease(t *testing.T) {
 		{0, 0, true, 0},
 		{100, 100, true, 0},
 		{100, 30, true, 70},
-		{150, 100, true, 70}, // 50 more were counted as unread, in blocks of the system
+		{150, 100, true, 70}, // the system counts unread bytes in blocks, here 50 too many
 		{150, 0, false, 70},  // its reader is gone
 		{150, 20, true, 130},
 		{120, 0, true, 130}, // the number of written bytes came late
