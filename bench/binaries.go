@@ -24,7 +24,7 @@ const (
 	radosgw = "rgw.debug"
 	libjvm  = "libjvm.debug"
 
-	// with compressed sections, as Debian ships them
+	// these have compressed sections, as Debian ships them
 	zlibbed       = "rgw.z.debug"
 	zlibbedLibjvm = "libjvm.z.debug"
 )

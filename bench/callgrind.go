@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// annotate is callgrind_annotate, the rival of symfilter's reader of profiles.
+// annotate is callgrind_annotate, with which symfilter's reader of profiles is compared.
 var annotate = []string{"callgrind_annotate", "--auto=no", "/dev/stdin"}
 
 // profile returns a function that writes a Callgrind profile of about size bytes. Each part is

@@ -24,7 +24,7 @@ const (
 // rawFrame is an address: in radosgw for Android, in libLLVM for glibc.
 type rawFrame struct {
 	glibc bool
-	vaddr uint64 // Android: within a call; glibc: after it
+	vaddr uint64 // within a call for Android, after the call for glibc
 }
 
 // rawLogs writes frames in a raw form, and the same frames as elements.
@@ -36,12 +36,12 @@ type rawLogs struct {
 	rand        *rand.Rand
 }
 
-// libraryTree is the debug tree of the library. Elements have only its build ID.
+// libraryTree is the debug tree for the library in glibc's frames: elements have only its build ID.
 const libraryTree = "dbgl"
 
 const libraryAt = loadedAt + 1<<36
 
-// writeRaw creates the raw log at path, and beside it the log with elements. write fills them.
+// writeRaw creates the raw log at path, and beside it the log with elements. write writes both.
 func writeRaw(b *binaries, path string, write func(l *rawLogs)) error {
 	c, err := b.code(radosgw, 0)
 	if err != nil {
@@ -132,8 +132,8 @@ func calledFunctions(library string) ([]*function, error) {
 	return named, nil
 }
 
-// glibcStack returns depth frames. Each function calls the previous one, as in a real
-// backtrace. These calls show that the library is the file that ran.
+// glibcStack returns depth frames. Each function calls the previous one, as in a real backtrace: by
+// these calls, symfilter proves that the library is the file that ran.
 func (l *rawLogs) glibcStack() []rawFrame {
 	stack, at := make([]rawFrame, depth), l.functions[l.rand.IntN(len(l.functions))]
 	for i := range stack {
@@ -143,7 +143,7 @@ func (l *rawLogs) glibcStack() []rawFrame {
 	return stack
 }
 
-// stack returns depth random frames of one kind.
+// stack returns depth random frames, of glibc or of Android.
 func (l *rawLogs) stack(glibc bool) []rawFrame {
 	if glibc {
 		return l.glibcStack()
@@ -164,7 +164,7 @@ func (l *rawLogs) stacks(n int) [][]rawFrame {
 	return stacks
 }
 
-// print writes a backtrace of one kind to both logs.
+// print writes a backtrace to both logs.
 func (l *rawLogs) print(stack []rawFrame) {
 	const logcat = "11-20 10:15:03.412  4711  4711 F DEBUG   : "
 	if stack[0].glibc {

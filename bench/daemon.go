@@ -29,8 +29,8 @@ const (
 	ioSize = 256 << 10
 )
 
-// daemon holds the programs and files of a row of symfilterd. symfilterd reads a file or a Unix
-// socket, so it needs neither rights nor a network. The folder dir is removed after the row.
+// daemon holds the programs and files of a benchmark row for symfilterd. symfilterd reads a file or
+// a Unix socket, so it needs neither rights nor a network. The folder dir is removed after the row.
 type daemon struct {
 	symfilter  []string // symfilter as a filter, with its flags
 	symfilterd string

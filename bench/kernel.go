@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Rows of messages of Linux.
+// Names of rows with messages of Linux.
 const (
 	hotOopses   = "100 k hot frames of oopses, `--image vmlinux`"
 	oneOops     = "first frame of an oops, `--image vmlinux`"

@@ -23,7 +23,7 @@ const depth = 16
 type logWriter struct {
 	*bufio.Writer
 	size int64
-	err  error // set by the writer if the log must not be kept
+	err  error // set while the log is written, if it must not be kept
 }
 
 func (w *logWriter) printf(format string, args ...any) {
@@ -66,8 +66,8 @@ func frames(name string, n, distinct int) func(b *binaries, path string) error {
 	}
 }
 
-// mixed writes about size bytes. On average, percent % of the lines are frames; the others are
-// plain.
+// mixed writes a log of about size bytes. On average, percent % of its lines are frames; the others
+// are plain.
 func mixed(name string, size int64, percent, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, distinct)
@@ -131,7 +131,7 @@ func plain(size int64) func(b *binaries, path string) error {
 var nouns = []string{"request", "session", "shard", "lease", "replica", "upload", "segment", "token", "snapshot", "watcher"}
 var verbs = []string{"accepted", "expired", "retried", "moved to", "rejected by", "waiting for", "merged into", "dropped from"}
 
-// plainLine returns a random line without a mark.
+// plainLine returns a random line without frames and elements.
 func plainLine(r *rand.Rand) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "2026-11-20T10:%02d:%02d.%06dZ node%02d shop[%d]: %s %08x %s %s %d", r.IntN(60), r.IntN(60), r.IntN(1e6),
@@ -198,7 +198,7 @@ func (c *code) context(w *logWriter) {
 	w.printf("{{{reset}}}\n{{{module:0:%s:elf:%s}}}\n{{{mmap:%#x:%#x:load:0:rx:%#x}}}\n", c.module, c.id, c.base+c.low, c.high-c.low, c.low)
 }
 
-// elements writes a log of elements at addrs.
+// elements writes a log with a bt element for each address.
 func (c *code) elements(path string, addrs []uint64) error {
 	return create(path, func(w *logWriter) {
 		c.context(w)

@@ -39,7 +39,7 @@ import (
 	"syscall"
 )
 
-// options are the flags.
+// options are the flags and arguments of bench.
 type options struct {
 	runs      int
 	only      *regexp.Regexp
@@ -284,8 +284,8 @@ type programs struct {
 	versions  map[string]string // by program
 }
 
-// build builds a command of this checkout as it is shipped, and installs it. Each run has its
-// own files, since a concurrent run could replace them.
+// build builds a command of this checkout as it is shipped, and installs it at output. Each run of
+// bench has its own output, since a concurrent run could replace the file.
 func build(ctx context.Context, output, command string) error {
 	dir, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {

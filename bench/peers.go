@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Suffixes of the GSYM file that llvm-gsymutil reads, and of its questions about a log's addresses.
+// Suffixes of the GSYM file of a log, and of the input of llvm-gsymutil with the log's addresses.
 const (
 	gsymSuffix    = ".gsym"
 	lookupsSuffix = ".lookups"
@@ -31,7 +31,7 @@ func peers(bin, name string) (rows []workload) {
 		row := what + ", " + name + ", gdb"
 		rows = append(rows, workload{name: row, log: addresses(bin, n), goals: "wall 1, peak 1",
 			commands: func(b *binaries, command, _ string) (other, mine *contender) {
-				questions, _ := os.ReadFile(b.logPath(row)) // without the file, the later read fails
+				questions, _ := os.ReadFile(b.logPath(row)) // if the file is missing, the later read fails
 				argv := []string{"gdb", "-nx", "-batch"}
 				for address := range strings.FieldsSeq(string(questions)) {
 					argv = append(argv, "-ex", "info line *"+address)
@@ -46,8 +46,8 @@ func peers(bin, name string) (rows []workload) {
 	return rows
 }
 
-// gsymFrames returns a function that writes n frames as elements, llvm-gsymutil's questions about
-// the same addresses, and the GSYM file.
+// gsymFrames returns a function that writes n frames as elements, llvm-gsymutil's input with their
+// addresses, and the GSYM file.
 func gsymFrames(bin string, n int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(bin, 0)

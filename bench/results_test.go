@@ -55,7 +55,7 @@ func blanks(table string) string {
 	return table
 }
 
-// The members of the file do not change without another version in format.
+// A change of the file's members needs another version in format.
 func TestTheFileOfResults(t *testing.T) {
 	const want = `{
   "format": "symfilter-bench 1",

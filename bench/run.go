@@ -21,7 +21,7 @@ import (
 type contender struct {
 	argv []string
 	log  string // input of the command; empty for the workload's log
-	// measure runs the command and returns its cost; nil means once
+	// measure runs the command and returns its cost; if nil, once is used
 	measure func(ctx context.Context, argv []string, log string) (cost, error)
 	runs    []cost
 }
@@ -79,8 +79,9 @@ func interleave(ctx context.Context, runs int, log string, all ...*contender) er
 	return nil
 }
 
-// prepare returns a command with a new, empty cache, and without debuginfod servers. argv may
-// assign other values. A nil stdout is the null device. cleanup removes the cache.
+// prepare returns a command with a new, empty cache, and without debuginfod servers, unless argv
+// begins with assignments of other values. A nil stdout is the null device. cleanup removes the
+// cache.
 func prepare(ctx context.Context, argv []string, stdin *os.File, stdout io.Writer) (cmd *exec.Cmd, cleanup func(), err error) {
 	cache, err := os.MkdirTemp("", "symfilter-bench-")
 	if err != nil {
@@ -193,7 +194,8 @@ func betweenPipes(ctx context.Context, argv []string, log string) (cost, error) 
 	return costOf(running[1].ProcessState, time.Since(begin)), nil
 }
 
-// setPipeSize uses the raw descriptor, because File.Fd would make the file blocking.
+// setPipeSize sets the capacity of a pipe. It uses SyscallConn, since File.Fd would make the file
+// blocking.
 func setPipeSize(f *os.File, size int) error {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -96,7 +96,7 @@ func TestAssignments(t *testing.T) {
 	}
 }
 
-// The costs of a command are its own, and its cache is removed at its end.
+// The measured cost is the command's alone, and its cache is removed at its end.
 func TestARunIsMeasured(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	log := filepath.Join(t.TempDir(), "log")

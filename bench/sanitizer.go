@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Rows of raw backtraces.
+// Names of rows with reports of sanitizers.
 const (
 	hotReports = "1 M hot frames of sanitizers, radosgw"
 	tenReports = "10,000 frames of sanitizers, radosgw"
@@ -37,7 +37,7 @@ func sanitizerFrames(name string, n, distinct int) func(b *binaries, path string
 	}
 }
 
-// againstScript compares with LLVM's script, which asks llvm-symbolizer for each frame.
+// againstScript compares with LLVM's script asan_symbolize, which starts llvm-symbolizer.
 func againstScript(b *binaries, command, _ string) (other, mine *contender) {
 	return contend("LLVM_SYMBOLIZER_PATH="+filepath.Join("/usr/bin", reference), "asan_symbolize-19", "--demangle"), filtering(b, command)
 }

@@ -21,7 +21,7 @@ type symbolizer struct {
 	program string
 	name    string // name under which symfilter is started
 	flags   []string
-	most    int // random addresses, enough for some minutes
+	most    int // number of random addresses that takes some minutes
 }
 
 func symbolizers() []symbolizer {
@@ -71,7 +71,7 @@ func addresses(bin string, n int) func(b *binaries, path string) error {
 // argument compares answers to an argument: the address in the row's log.
 func (s symbolizer) argument(bin, row string) func(b *binaries, command, out string) (other, mine *contender) {
 	return func(b *binaries, command, _ string) (other, mine *contender) {
-		address, _ := os.ReadFile(b.logPath(row)) // without the file, the later read fails
+		address, _ := os.ReadFile(b.logPath(row)) // if the file is missing, the later read fails
 		return s.contenders(b, bin, command, strings.TrimSpace(string(address)))
 	}
 }
@@ -91,11 +91,11 @@ func (s symbolizer) contenders(b *binaries, bin, command string, questions ...st
 	return contend(append([]string{s.program}, words...)...), contend(append([]string{command, "as", s.name}, words...)...)
 }
 
-// sentinel is a question that pprof asks after each address. Its answer marks the end of the
-// answer before, since no program has code there.
+// sentinel is an address that pprof sends after each address. No program has code there, so its
+// answer marks the end of the previous answer.
 const sentinel = "0xffffffffffffffff"
 
-// inSession asks a symbolizer for the addresses in a log, one after the other.
+// inSession sends a symbolizer the addresses in a log, one after the other.
 func inSession(ctx context.Context, argv []string, log string) (cost, error) {
 	questions, err := os.ReadFile(log)
 	if err != nil {
@@ -113,7 +113,7 @@ func inSession(ctx context.Context, argv []string, log string) (cost, error) {
 	return costOf(cmd.ProcessState, time.Since(begin)), nil
 }
 
-// converse starts a command, asks it each line of questions, and waits for its end.
+// converse starts a command, sends it each line of questions, and waits for its end.
 func converse(cmd *exec.Cmd, questions string) error {
 	cmd.Stdin, cmd.Stdout = nil, nil // pipes
 	in, err := cmd.StdinPipe()

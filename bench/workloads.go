@@ -23,7 +23,7 @@ type workload struct {
 	commands func(b *binaries, command, out string) (other, mine *contender)
 	// daemon returns the contenders of a row of symfilterd.
 	daemon  func(d *daemon) (other, mine *contender, err error)
-	other   []string // command to compare with instead of the other filter
+	other   []string // compared with symfilter instead of llvm-symbolizer
 	against string   // the other side's name in the table; empty for its program
 	goals   string   // input of parseGoals
 	// like is the workload whose ratios, times slack, are the goals.
@@ -50,7 +50,7 @@ const reference = "llvm-symbolizer-19"
 // always do so, and have no such flag.
 const alone = "--no-default-debug-directories"
 
-// freely turns off the sandbox.
+// freely turns off symfilter's sandbox.
 const freely = "--no-sandbox"
 
 // The other side of rows that compare symfilter with itself.
@@ -113,8 +113,7 @@ func workloads() []workload {
 
 const differentErrors = "different errors, 100 MiB, `--output="
 
-// perBinary holds the goals of the rows of filters, a text for each row. An empty text is no
-// goal.
+// perBinary holds goals for the rows that filters returns. An empty text sets no goal.
 type perBinary struct{ first, firstIndexed, cold, hundred, million, millionIndexed, hot, index string }
 
 // filters returns the rows of a binary without compressed sections.
@@ -139,8 +138,8 @@ func compressed(bin, zlib, name, goals, indexedGoals string) []workload {
 	}
 }
 
-// untuned gives the rows of the binary name goals: the ratios in the same rows of tuned, times
-// slack.
+// untuned sets the goals of the rows of the binary name: the ratios in the same rows of the binary
+// tuned, times slack.
 func untuned(rows []workload, name, tuned string) []workload {
 	for i := range rows {
 		rows[i].like = strings.Replace(rows[i].name, name, tuned, 1)
@@ -183,12 +182,12 @@ func onMarkupOf(name string, flags ...func(b *binaries) string) func(b *binaries
 	}
 }
 
-// image is the flag for a file in the folder bins.
+// image returns the flag for a file in the folder bins.
 func image(name string) func(b *binaries) string {
 	return func(b *binaries) string { return "--image=" + b.bin(name) }
 }
 
-// tree is the flag for another debug tree.
+// tree returns the flag for another debug tree.
 func tree(name string) func(b *binaries) string {
 	return func(b *binaries) string { return "--debug-file-directory=" + b.tree(name) }
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Every row can be measured: its goals can be read, and the rows that it refers to are before it.
+// Every row can be measured: its goals parse, and the rows that it refers to are before it.
 func TestWorkloads(t *testing.T) {
 	b := &binaries{dir: "bench"}
 	before := map[string]workload{}

@@ -150,10 +150,10 @@ const (
 // was minimizing it at the end.
 var deadline = regexp.MustCompile(`^(?:fuzz: elapsed: .*\n|warning: .*\n)*--- FAIL: \w+ \([0-9.]+s\)\n    context deadline exceeded\n(?:FAIL\n)?$`)
 
-// judge returns the verdict on a run, and the reason if it did not pass. err is the error of
-// the process.
+// judge returns the verdict on a run, and the reason if it did not pass. err is the error of the
+// process.
 //
-// A run fails if an input exceeded the bounds of fuzztest. That counts even after the end of
+// A run fails if an input exceeded the bounds of fuzztest, even if this happened after the end of
 // the run, when the fuzzer does not report it. If an input did not end for another reason, the
 // fuzzer killed the process two seconds after the end. On a busy machine that may happen to any
 // input, so the run is repeated.
@@ -171,7 +171,7 @@ func judge(out output, err error) (verdict, string) {
 	return passed, ""
 }
 
-// executions returns the last count of executions that go test -fuzz printed, if there is one.
+// executions returns the last count of executions that go test -fuzz printed, or "".
 func executions(out string) string {
 	i := strings.LastIndex(out, "execs: ")
 	if i < 0 {

@@ -96,8 +96,8 @@ func tarOf(all []file, date time.Time) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// zipped compresses data by gzip, without a name and a time. gzip.BestCompression, which
-// lintian wants for pages, takes ten times as long and saves 1.4 % of a program.
+// zipped compresses data by gzip, without a name and a time. gzip.BestCompression, which lintian
+// requires for pages, takes ten times as long and saves 1.4 % of a program.
 func zipped(data []byte, level int) ([]byte, error) {
 	var out bytes.Buffer
 	w, err := gzip.NewWriterLevel(&out, level)

@@ -107,7 +107,7 @@ func (l *layout) add(mediaType string, data []byte) v1.Descriptor {
 	return d
 }
 
-// blob adds a value in JSON.
+// blob adds value as JSON, and returns its descriptor.
 func (l *layout) blob(mediaType string, value any) (v1.Descriptor, error) {
 	data, err := json.Marshal(value)
 	if err != nil {

@@ -36,9 +36,8 @@ type installed struct {
 	link string // target of a symbolic link, or ""
 }
 
-// linksFolder holds links by whose names symfilter answers like another symbolizer. It is not
-// in PATH, so other programs keep their places. Both distributions have /usr/libexec: FHS 3.0,
-// 4.7.
+// linksFolder holds links by whose names symfilter answers like another symbolizer. It is not in
+// PATH, so it hides no other program. Both distributions have /usr/libexec: FHS 3.0, 4.7.
 const linksFolder = "/usr/libexec/symfilter"
 
 // packages writes a package for Debian and one for RPM for each target of Linux.

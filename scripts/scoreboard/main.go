@@ -36,7 +36,7 @@ func main() {
 type producer struct {
 	Name    string
 	What    string // program that prints such logs
-	Program string // its truth is truth/PROGRAM
+	Program string // its expected frames are in truth/PROGRAM
 	Real    bool   // the producer printed the log; otherwise only the form is the producer's
 	Reverse bool   // the outermost frame comes first
 }
