@@ -7,7 +7,7 @@
 #   docker build -t symfilterd --target symfilterd .
 #   docker run --read-only --cap-drop=ALL -v ./symfilter.yaml:/etc/symfilter.yaml:ro -v /var/log/app:/var/log/app:ro symfilterd
 #
-# They have no base image, whose bytes others could change: `make build` makes the programs beforehand.
+# The images have no base image, whose bytes others could change: `make build` makes the programs beforehand.
 FROM scratch AS symfilterd
 COPY symfilterd /symfilterd
 # By number: there is no /etc/passwd to look a name up in.

@@ -1,7 +1,7 @@
 # Targets: build, release, sign, vuln, stale, test, test-real, test-long, recordings, test-elsewhere, test-collector, guards, soak, bench, bench-once, apidiff, docs, fmt,
-# fuzz, install-deps. CONTRIBUTING.md says when to use which.
+# fuzz, install-deps. CONTRIBUTING.md explains when to use each.
 
-# Of what make test compiles, Windows differs most from Linux.
+# make test vets for Windows, too: of all platforms it differs most from Linux.
 PLATFORMS     = linux/amd64 windows/amd64
 ALL_PLATFORMS = linux/amd64 linux/arm64 linux/386 darwin/arm64 windows/amd64
 FUZZTIME  = 2s
@@ -9,7 +9,7 @@ OUTPUT    = dist
 SYNC      = $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 SOAKTIME  = 2h
 SOAK      = TestSoak|TestDaemonSoak|TestALogThroughASerialPortLosesNothing
-# Tests of the Collector's processor for which perf and large debug files are needed.
+# Tests of the Collector's processor that need perf and large debug files.
 LONG_PROFILES = TestProfilesOfStrippedProgramsAreNamed|TestLocationsAreThoseOfLLVM
 WITH_PROGRAMS = integration internal/housetest
 # Packages without goroutines, locks and atomics (TestSequentialPackagesStartNoGoroutine): the race
@@ -20,7 +20,7 @@ SEQUENTIAL = callgrind examples/emit/go internal/address internal/checkpoint int
 
 .PHONY: build release sign vuln stale test test-real test-long recordings test-elsewhere test-collector guards soak bench bench-once apidiff docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
 
-# Static: it runs in any container.
+# Static programs, which run in any container.
 build:
 	@scripts/build-static symfilter
 	@scripts/build-static symfilterd symfilterd
@@ -33,32 +33,33 @@ release:
 sign:
 	ssh-keygen -q -Y sign -n symfilter-release -f '$(SIGNING_KEY)' '$(abspath $(OUTPUT))/SHA256SUMS'
 
-# Known vulnerabilities of what the programs link, and modules of theirs without a version for two years: both ask servers.
+# vuln lists known vulnerabilities in the code that the programs call, and stale the linked modules without a new version for
+# two years. Both need a network.
 vuln:
 	@scripts/vuln
 stale:
 	@scripts/stale
 
-# Everything a change has to pass, two targets at a time, because the tests of integration wait for programs and clocks
-# while the other targets compute. The output of a target comes when it has ended. It installs nothing: tests whose programs
-# are missing are skipped. With CI=true these are installed first, and one that stays missing is a failure, after the tests
-# with make -k.
+# Everything that a change has to pass. Two targets run at a time, because the tests of integration wait for programs and
+# clocks while the other targets compute. A target's output is printed at its end. Nothing is installed: tests whose programs
+# are missing are skipped. With CI=true the programs are installed first, and a program that stays missing is a failure: at
+# once, or with make -k after the tests.
 test:
 	+@bad=0; scripts/install-deps $(if $(filter true,$(CI)),,--list) test || bad=1; \
 	case "-$(firstword -$(MAKEFLAGS))" in *k*) ;; *) [ $$bad = 0 ] || exit 1 ;; esac; \
 	$(MAKE) --no-print-directory --jobs 2 $(SYNC) check-format check-modules integration vet staticcheck unit work && exit $$bad
 
-# Tests that wait for live compilers, servers, debuggers and browsers, and those whose files are too large to be recorded.
-# make test leaves them out, and replays what the programs of the others did when they were recorded.
+# Tests that wait for live compilers, servers, debuggers and browsers, or whose files are too large to be recorded.
+# make test leaves these tests out. For the others, it replays recordings of the programs.
 test-real:
 	TEST_REAL=1 go run ./scripts/gotest -count 1 -timeout 30m -run "^($$(paste -s -d '|' integration/testdata/real.txt))\$$" ./integration
 
-# Writes anew what programs of others print and write in the tests of integration: after a change of a test, of a source
-# that it compiles, or of a compiler. RUN limits it to some tests: make recordings RUN=TestMarkupOfClang
+# Records what other programs print and write in the tests of integration: after a change of a test, of a source that a test
+# compiles, or of a compiler. RUN selects tests: make recordings RUN=TestMarkupOfClang
 recordings:
 	integration/testdata/recordings/record.sh $(RUN)
 
-# The full counts where `make test` runs a tenth, with live programs, and longer fuzzing. A missing part is a failure.
+# The tests at full size, where make test runs a tenth, with live programs and longer fuzzing. A missing program is a failure.
 test-long: export CI = true
 test-long: PLATFORMS = $(ALL_PLATFORMS)
 test-long: install-deps-long check-format check-modules vet staticcheck
@@ -73,8 +74,8 @@ test-long: install-deps-long check-format check-modules vet staticcheck
 test-elsewhere:
 	@scripts/test-elsewhere
 
-# The module of the Collector's processor, its Helm chart, and a Collector that is built with it: some minutes from an empty
-# cache, which are not in the time for the tests.
+# The modules of the Collector's processor, of its Helm chart, and of a Collector that is built with the processor. From an
+# empty cache, they take some minutes more than the tests.
 test-collector:
 	@cd collector && bad=$$(gofmt -s -l .) && if [ -n "$$bad" ]; then echo "not formatted: $$bad"; exit 1; fi
 	cd collector && go mod tidy -diff && go vet ./...
@@ -85,27 +86,27 @@ test-collector:
 	cd collector && go run github.com/symfilter/symfilter/scripts/gotest -fuzz $(FUZZTIME) .
 	cd collector && go run github.com/symfilter/symfilter/scripts/gotest -count 1 -run '^(TestMemoryOfIdleContexts|TestAllocationsOfARecord)$$' .
 
-# The guards against the threats of SECURITY.md are taken out one by one, and the tests that the threats name must fail;
-# test-long does so, too.
+# Takes out the guards against the threats of SECURITY.md, one by one: the tests that SECURITY.md names must fail. test-long
+# does this, too.
 guards:
 	TEST_LONG=1 go test -count 1 -timeout 60m -v -run '^TestGuardsAreTested$$' ./internal/housetest
 
-# Hours of hostile and ordinary input through one process, its memory watched: make soak SOAKTIME=24h SOAK=TestDaemonSoak
+# Hours of hostile and ordinary input to one process, whose memory is watched: make soak SOAKTIME=24h SOAK=TestDaemonSoak
 soak:
 	TEST_SOAK=$(SOAKTIME) go run ./scripts/gotest -run '^($(SOAK))$$' -timeout 0 ./integration
 
 bench:
 	go run ./bench
 
-# Each benchmark of the packages once: it still runs, and its own checks hold.
+# Runs each benchmark of the packages once, to find broken benchmarks.
 bench-once:
 	go test -run '^$$' -bench . -benchtime 1x $$(grep -rlE --include='*_test.go' --exclude-dir=collector '^func Benchmark' . | xargs -n 1 dirname | sort -u)
 
-# How the API differs from that of the last tag: make apidiff REVISION=origin/main
+# The changes of the API since the last tag, or REVISION: make apidiff REVISION=origin/main
 apidiff:
 	@scripts/apidiff $(REVISION)
 
-# What docs/reference has of the tables in the code.
+# Writes the pages of docs/reference, which are made from tables in the code.
 docs: export UPDATE = 1
 docs:
 	go test -count 1 -run '^TestTheReference' ./cmd/symfilter ./cmd/symfilterd ./internal/daemon
@@ -123,12 +124,12 @@ install-deps-long:
 check-format:
 	@bad=$$(gofmt -s -l $$(git ls-files '*.go')) && if [ -n "$$bad" ]; then echo "not formatted, make fmt does it:"; echo "$$bad"; exit 1; fi
 
-# The module file names what is imported, and the sums fit what was downloaded.
+# go.mod must list all imported modules, and the downloaded modules must have the sums of go.sum.
 check-modules:
 	go mod tidy -diff
 	go mod verify
 
-# What is compiled for another platform is only read by vet, and not run: optimizing it takes 100 s of processor time.
+# vet needs the packages compiled. For other platforms they are not optimized, which would take 100 s of processor time.
 vet:
 	@bad=0; for p in $(PLATFORMS); do echo "go vet $$p"; flag=; [ $$p = $$(go env GOHOSTOS)/$$(go env GOHOSTARCH) ] || flag='-gcflags=all=-N -l'; \
 	GOOS=$${p%/*} GOARCH=$${p#*/} go vet $${flag:+"$$flag"} ./... || bad=1; done; exit $$bad
@@ -136,17 +137,17 @@ vet:
 staticcheck:
 	go tool staticcheck ./...
 
-# Results of these come from the test cache where nothing has changed.
+# The test cache has the results of unchanged packages.
 unit:
 	go run ./scripts/gotest -timeout 20m $(SEQUENTIAL:%=./%)
 	go run ./scripts/gotest -race -timeout 20m $$(go list ./... | grep -v $(WITH_PROGRAMS:%=-e '/%$$') $(SEQUENTIAL:%=-e '/%$$'))
 
-# Tests of one goroutine that compute much, or count the bytes that are allocated.
+# Tests that are skipped under the race detector: they compute much in one goroutine, or count allocations.
 work:
 	go run ./scripts/gotest -work -timeout=20m ./...
 
-# Real parts, the command as it is built, and the rules of the house: they start programs, which the test cache does not see.
-# The race detector does not see the programs; make test-long watches what runs in the process of the tests.
+# Tests that start other programs and the built command, and the rules of the house. They are not cached, since the test cache
+# does not notice changes of programs. The race detector does not watch programs; make test-long runs it on the tests themselves.
 integration:
 	go run ./scripts/gotest -count 1 -timeout 30m $(WITH_PROGRAMS:%=./%)
 

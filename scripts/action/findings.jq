@@ -14,7 +14,7 @@ def sentence:
 
 def place: .locations[0].physicalLocation // {};
 
-# command_text escapes a text for a command of the runner, which has one line.
+# command_text escapes a text for a runner command, which is one line.
 def command_text: gsub("%"; "%25") | gsub("\r"; "%0D") | gsub("\n"; "%0A");
 
 # annotations prints for each result the level, URI, line, rule and text, with the character 0x1f between them: 10 of each level,

@@ -1,6 +1,6 @@
 #!/bin/bash -eu
-# Builds each fuzz target for OSS-Fuzz, with the command of its image that makes a fuzzer from a Go test. A new target is found by its
-# name. SRC is the folder with the clone, as in the image.
+# Builds each fuzz target for OSS-Fuzz, with the command of OSS-Fuzz's image that makes a fuzzer from a Go test. It finds targets by
+# their names. SRC is the folder with the clone.
 set -o pipefail
 for module in . collector; do
   cd "$SRC/symfilter/$module"
