@@ -137,8 +137,8 @@ func (r *runner) run(t *testing.T, inputs map[string]string) (got actionRun) {
 	return got
 }
 
-// releases serves the release v0.9.0 like GitHub to a curl whose home folder is r's. The server
-// answers for github.com, and sums changes its SHA256SUMS.
+// releases starts a server that answers for github.com with the release v0.9.0, for a curl with r's
+// home folder. sums changes the text of SHA256SUMS. The result is the checksum of the archive.
 func (r *runner) releases(t *testing.T, sums func(string) string) (sum string) {
 	t.Helper()
 	need(t, "curl")
@@ -203,14 +203,14 @@ func TestTheActionNamesTheFramesOfALog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// a build of a clone has the version of its commit
+	// a build of a clone has its commit in the version
 	ours := regexp.MustCompile(`("name":"symfilter","version":)"[^"]*"`)
 	if diff := cmp.Diff(ours.ReplaceAllString(string(sarif), `$1""`), ours.ReplaceAllString(readFile(t, filepath.Join(r.workspace, "symfilter.sarif")), `$1""`)); diff != "" {
 		t.Errorf("the command writes (-), the action (+):\n%s", diff)
 	}
 }
 
-// The failure comes after all files are written.
+// The action writes all of its files before it fails.
 func TestTheActionFailsForWhatTheBaselineLacks(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t)

@@ -16,8 +16,8 @@ import (
 )
 
 // A stripped program is loaded at a random address, and prints only addresses. The calls before
-// them prove the load base of the file in --image. Another build has no fitting base, and two
-// frames prove none.
+// these addresses prove the load base of the file in --image. No base fits another build, and two
+// frames prove no base.
 func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
 	need(t, "gcc", "strip", "objcopy")
 	dir := t.TempDir()
@@ -86,7 +86,8 @@ func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
 	}
 }
 
-// Only the separate debug file has the name. At another place, the name refutes the file.
+// A log names a function that only the separate debug file has. If the address is beyond this
+// function, the name refutes the file.
 func TestNamesOfTheDebugFileProveAStrippedFile(t *testing.T) {
 	need(t, "gcc", "objcopy", "strip")
 	dir := t.TempDir()

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// not in the PATH of every user
+// logrotate is not in the PATH of every user.
 const logrotate = "/usr/sbin/logrotate"
 
 // rotators are ways to rotate and compress app.log: settings of logrotate, or a script.
@@ -33,8 +33,8 @@ var rotators = map[string]struct{ settings, script string }{
 	"no new file":      {script: `mv app.log app.log.20261101NUMBER && gzip app.log.20261101NUMBER`},
 }
 
-// Rotations happen while symfilter runs, is stopped, has ended or was killed. Only after a kill,
-// some lines are printed twice. With TEST_LONG=1 there are 1,000 rotations.
+// Rotations happen while symfilter runs, is suspended, has ended or was killed. Only after a kill,
+// some lines may be printed twice. With TEST_LONG=1 there are 1,000 rotations.
 func TestCompressedRotationsLoseNothing(t *testing.T) {
 	need(t, logrotate, "zstd", "xz", "bzip2")
 	rotations := 6
@@ -98,7 +98,7 @@ func TestCompressedRotationsLoseNothing(t *testing.T) {
 						lines()
 					}
 				}
-				lines() // the run waits for a file of the name
+				lines() // a run may wait for a new file of this name
 				switch what {
 				case 1:
 					p.cmd.Process.Signal(syscall.SIGCONT)
@@ -120,8 +120,8 @@ func TestCompressedRotationsLoseNothing(t *testing.T) {
 	}
 }
 
-// endQuietly ends symfilter. It fails the test after any message other than that a file is missing
-// or was copied.
+// endQuietly sends sig, and waits for symfilter's end. symfilter may only report that a file is
+// missing or was copied.
 func endQuietly(t *testing.T, p *following, sig syscall.Signal) {
 	t.Helper()
 	p.cmd.Process.Signal(sig)
@@ -133,8 +133,7 @@ func endQuietly(t *testing.T, p *following, sig syscall.Signal) {
 	}
 }
 
-// checkNumbers expects the lines 0 to total-1 in order. If again is set, the lines before any line
-// may be repeated.
+// checkNumbers expects the lines 0 to total-1 in order. If again is set, lines may be repeated.
 func checkNumbers(t *testing.T, printed string, total int, again bool) {
 	t.Helper()
 	next, doubled := 0, 0

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The sanitizer prints markup. Filtered, it must equal the report of the same program with a
+// A report in markup, filtered by symfilter, must equal the report of the same program with a
 // symbolizer.
 func TestAddressSanitizerReportIsAsIfSymbolizedOnline(t *testing.T) {
 	need(t, "clang-19", "llvm-symbolizer-19", "g++") // g++ brings the C++ library
@@ -121,8 +121,8 @@ func onlineStacks(report string) [][]place {
 	return all
 }
 
-// keepNamedByBoth blanks frames outside of the program's source if only one side has a name: the
-// two search debug files in different places.
+// keepNamedByBoth blanks frames outside of the program's source if only a or b has a name:
+// symfilter and the sanitizer's symbolizer search debug files in different folders.
 func keepNamedByBoth(a, b [][]place) {
 	for i := range min(len(a), len(b)) {
 		for j := range min(len(a[i]), len(b[i])) {

@@ -260,7 +260,7 @@ func started(t *testing.T, in string, env []string, name string, args ...string)
 }
 
 // writeProfile writes a profile of a program at its link address. It has a sample at each address
-// of main for which LLVM finds the inlined function.
+// of main at which LLVM finds function as the innermost call.
 func writeProfile(t *testing.T, path, program, function string) {
 	t.Helper()
 	f, err := elf.Open(program)

@@ -77,8 +77,8 @@ var missingDeclarations = []struct{ lacks, has *regexp.Regexp }{
 	{regexp.MustCompile(`(?m)^\?\?:\?$`), regexp.MustCompile(`(?m)^.*:\d+$`)},
 }
 
-// sameAnswer reports whether got is LLVM's answer, and whether it is except for added files of
-// declarations.
+// sameAnswer compares got with LLVM's answer. same is true if they are equal, allowed also if got
+// only adds files of declarations.
 func sameAnswer(want, got string) (same, allowed bool) {
 	if want == got {
 		return true, true
@@ -102,7 +102,8 @@ func sameAnswer(want, got string) (same, allowed bool) {
 	return false, false
 }
 
-// dropInStyles are command lines of both programs, without the file. end is the end of an answer.
+// dropInStyles are command lines of LLVM's tools and of symfilter, without the file. end is the end
+// of an answer.
 var dropInStyles = []struct {
 	name, args, prefix, end string
 	data                    bool
@@ -119,7 +120,7 @@ var dropInStyles = []struct {
 	{"llvm-addr2line", "-asf", "", "\n0x", false},
 }
 
-// The random addresses may only show the differences in docs/drop-in.md.
+// For random addresses, the only differences are those in docs/drop-in.md.
 func TestDropInAnswersAreThoseOfLLVM(t *testing.T) {
 	need(t, "llvm-symbolizer-19", "llvm-addr2line-19", "git", "g++", "clang-19")
 	twin := newTraceTwin(t, "ledger", twinBuild{flags: []string{"-gdwarf-5"}, link: []string{"-shared", "-fPIC"}})

@@ -37,7 +37,7 @@ func gnuPrograms(t *testing.T) map[string]string {
 		words := append(strings.Fields(command), "-O2", "-fPIC", "-shared", ledger, "-o", files[name])
 		run(t, nil, words[0], words[1:]...)
 	}
-	// the same as gcc, with a supplementary file shared with another program
+	// the program gcc, with a supplementary file that another program shares
 	files["supplementary"] = filepath.Join(dir, "supplementary")
 	other := filepath.Join(dir, "other")
 	run(t, nil, "cp", files["gcc"], files["supplementary"])
@@ -115,8 +115,8 @@ func gnuPlaces(answer string) (all []string) {
 	return all
 }
 
-// sameNames reports whether two answers differ only in places, in the number of calls, or because
-// one has no place.
+// sameNames reports whether two answers have the same functions. Answers with different numbers of
+// calls, or without a file in b, are not compared: it returns true.
 func sameNames(a, b string) bool {
 	places := gnuPlaces(b)
 	if len(places) != len(gnuPlaces(a)) || places[0] == "??:0" {
@@ -125,8 +125,8 @@ func sameNames(a, b string) bool {
 	return gnuPlace.ReplaceAllString(a, "") == gnuPlace.ReplaceAllString(b, "")
 }
 
-// The differences are in docs/drop-in.md. In each of them, LLVM as a third reader finds the same
-// files and lines as symfilter.
+// docs/drop-in.md has the differences. In each of them, llvm-addr2line finds the same files and
+// lines as symfilter.
 func TestDropInAnswersAreThoseOfBinutils(t *testing.T) {
 	need(t, "addr2line", "llvm-addr2line-19", "git", "gcc", "g++", "clang-19", "dwz", "objcopy", "strip")
 	files := gnuPrograms(t)
@@ -210,7 +210,7 @@ var gnuCommands = []string{
 	"-b elf64-x86-64 -e FILE 1160", "-fsape FILE 1160 1168",
 }
 
-// The arguments may come from @FILE, and questions need not be addresses.
+// Arguments and lines of standard input need not be addresses.
 func TestDropInCommandsPrintWhatBinutilsPrints(t *testing.T) {
 	need(t, "addr2line", "gcc", "g++", "dwz")
 	files := gnuPrograms(t)

@@ -13,7 +13,8 @@ import (
 )
 
 // Compilers give line 0 to code without a source line. If a bare address follows such code in the
-// same function, its emitter has already subtracted 1: subtracting again would lose the line.
+// same function, the program that printed the address has already subtracted 1: subtracting again
+// would lose the line.
 func TestABareAddressBehindLineZeroIsLookedUpAsLogged(t *testing.T) {
 	need(t, "clang-19")
 	dir := t.TempDir()

@@ -135,8 +135,8 @@ var changedPrograms = []struct {
 	{"recursion and callers", "change.cc", with(gxx, "-O1"), with(gxx, "-O0", "-DAFTER"), []string{"--separate-recs=3"}, true},
 }
 
-// The changes must equal the differences of both sides, and those of pprof -diff_base for the
-// profiles as stacks.
+// The changes must equal the differences between the two profiles, and the changes that pprof
+// -diff_base reports for these profiles as stacks.
 func TestDifferencesAreThoseOfPprof(t *testing.T) {
 	need(t, "valgrind", "gcc", "g++", "go", "strip")
 	for _, p := range changedPrograms {
@@ -219,7 +219,7 @@ func pprofChanges(t *testing.T, before, after string) (flat, cum map[string]int6
 func TestStrippingChangesNoCosts(t *testing.T) {
 	need(t, "valgrind", "g++", "strip")
 	c := change(t, "change.cc", with(gxx, "-O1"), with(gxx, "-O1", "-DAFTER"), instr...)
-	own := func(all []changeRecord) map[string]int64 { // functions of the program, whose path is no longer part of its costs
+	own := func(all []changeRecord) map[string]int64 { // costs of the program's own functions
 		kept := slices.DeleteFunc(slices.Clone(all), func(r changeRecord) bool { return filepath.Base(r.Object) != "prog" })
 		return changesOf(kept)
 	}

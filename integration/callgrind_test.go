@@ -20,13 +20,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A profiled runs under Callgrind twice at the same path: unstripped and stripped.
+// A profiled is a program that runs under Callgrind twice at one path: unstripped and stripped.
 type profiled struct {
 	name   string
 	source string
 	build  []string // the compiler and its flags
 	tool   []string // flags of Callgrind
-	// without addresses, a function is identified by its entry
+	// the profile has no addresses: a function is identified by its entry
 	lines     bool
 	tails     bool // some calls are jumps
 	misplaced bool // Valgrind assigns lines of some functions to the preceding file
@@ -128,7 +128,7 @@ func (p *profiled) run(t *testing.T) {
 		checkParts(t, name, readProfile(t, run(t, nil, command, "--output=json", name)))
 	}
 
-	// a cache without files
+	// --sysroot makes symfilter open no file of the program
 	raw := readProfile(t, run(t, nil, command, "--output=json", "--sysroot="+tree, want))
 	if len(raw.parts) == 1 {
 		compareAnnotated(t, raw, want)
@@ -281,7 +281,7 @@ func (p *profile) check(t *testing.T) {
 	}
 }
 
-// checkParts compares the costs of the parts with their own sums.
+// checkParts compares the costs of the parts with the totals: lines of the file.
 func checkParts(t *testing.T, name string, p *profile) {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -521,8 +521,8 @@ func readFile(t *testing.T, name string) string {
 	return string(data)
 }
 
-// compareAgain compares printed profiles in callgrind_annotate: the stripped program's equals its
-// twin's, and the twin's is unchanged.
+// compareAgain compares profiles that symfilter has printed, in callgrind_annotate. The stripped
+// program's must equal its twin's, and the twin's must be unchanged.
 func (p *profiled) compareAgain(t *testing.T, bare, want, full, source string) {
 	t.Helper()
 	again := func(name string, flags ...string) string {

@@ -33,7 +33,7 @@ type savedFile struct {
 	}
 }
 
-// readCheckpoint reads a state file. The last record of each path is valid.
+// readCheckpoint reads a state file. For each path, the last record is valid.
 func readCheckpoint(t *testing.T, name string) (c checkpoint) {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -137,7 +137,7 @@ func (w *numbered) write(stop chan struct{}) {
 	}
 }
 
-// from returns the line at which the next run continues.
+// from returns the number of the line at which a run with the checkpoint c continues.
 func (w *numbered) from(t *testing.T, c checkpoint) int {
 	t.Helper()
 	w.mu.Lock()
@@ -239,8 +239,8 @@ func lastBytes(t *testing.T, name string) string {
 	return string(b)
 }
 
-// checkRun checks that the output after begin has consecutive numbered lines. It returns the next
-// line, at least next.
+// checkRun checks that the output after begin has consecutive numbered lines from at on. It returns
+// the number of the next line, at least next.
 func checkRun(t *testing.T, out string, begin int64, from, next int) int {
 	t.Helper()
 	f, err := os.Open(out)

@@ -58,8 +58,8 @@ func (p *ciProject) use(t *testing.T, program string) {
 	}
 }
 
-// The commands for each system run in a project. They must accept known findings, and fail for new
-// ones after all files are complete.
+// The commands of docs/ci.md for each build system run in a project. They must accept known
+// findings, and fail for new ones after all files are complete.
 func TestGatesOfBuildsAreAsDocumented(t *testing.T) {
 	t.Parallel()
 	need(t, "make")

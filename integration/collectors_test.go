@@ -235,7 +235,8 @@ func (c *collector) wantLines(n int) {
 	}
 }
 
-// wantRestart fails the test unless frames are resolved after symfilter was killed.
+// wantRestart fails the test unless frames are resolved after symfilter was killed and started
+// again.
 func (c *collector) wantRestart() {
 	c.t.Helper()
 	log, _ := fixture(c.t)

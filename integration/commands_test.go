@@ -125,8 +125,8 @@ func TestCommandsOfPagesNameFrames(t *testing.T) {
 	}
 }
 
-// The commands of operations.md check the example, start the daemon, and send it the log with curl.
-// usage.md has the same commands.
+// The commands of operations.md and usage.md check the example, start the daemon, and send it the
+// log with curl.
 func TestCommandsOfTheDaemonPrintNames(t *testing.T) {
 	t.Parallel()
 	need(t, "curl")
@@ -194,7 +194,7 @@ func TestCommandsOfTheDaemonPrintNames(t *testing.T) {
 	}
 }
 
-// The commit has no tag.
+// The command works for a commit without a tag.
 func TestTheCommandForASnapshotMakesOne(t *testing.T) {
 	testenv.OnlyLong(t) // compiles and packs for half a minute
 	need(t, "git")

@@ -22,8 +22,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A shim starts symfilter like containerd's shim starts a logging binary. Descriptors 3 and 4 are
-// the container's streams. The binary closes descriptor 5 when it is ready.
+// A shim starts symfilter as containerd's shim starts a logging binary. Descriptors 3 and 4 are the
+// container's streams. The binary closes descriptor 5 when it is ready.
 type shim struct {
 	*exec.Cmd
 	out, err *os.File // the container's ends
@@ -192,7 +192,8 @@ func TestLastLinesOfAContainerWaitForDebugFiles(t *testing.T) {
 	}
 }
 
-// The unfinished line of a killed symfilter gets an end. json-file is read like Docker's log.
+// symfilter ends the unfinished line of an earlier, killed symfilter. The format json-file is read
+// like Docker's log.
 func TestContainersLogOfDocker(t *testing.T) {
 	log, golden := fixture(t)
 	path := filepath.Join(t.TempDir(), "log")

@@ -197,8 +197,8 @@ func TestUnitsOfTheDaemon(t *testing.T) {
 	}
 }
 
-// exampleHere returns the first configuration with the test's folders and addresses, and without
-// the admin listener.
+// exampleHere returns the example symfilter.yaml with the test's folders and addresses, and without
+// the admin listener. devices and service are the addresses of its listeners.
 func exampleHere(t *testing.T) (text, devices, service string) {
 	t.Helper()
 	devices, service = testenv.FreeAddress(t), testenv.FreeAddress(t)
@@ -325,8 +325,8 @@ pipelines: {app: {input: {files: ["DIR/app.log"]}, output: {file: DIR/symbolized
 	}
 }
 
-// withMainPID returns a script in which the question to systemctl for the daemon's PID is replaced
-// by pid.
+// withMainPID returns script with pid in place of the systemctl command that prints the daemon's
+// PID.
 func withMainPID(script string, pid int) string {
 	return regexp.MustCompile(`"?\$\(systemctl [^)]*\)"?`).ReplaceAllString(script, strconv.Itoa(pid))
 }

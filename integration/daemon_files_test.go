@@ -37,7 +37,7 @@ func followingDaemon(t *testing.T, log, state, out string, poll bool) *following
 	return p
 }
 
-// Lines are doubled only if the checkpoint does not cover the written ones.
+// A line is printed twice only if the checkpoint did not cover it before the kill.
 func TestKilledDaemonsLoseNothing(t *testing.T) {
 	kills, runs, often, most := 4, 3, 3, 100
 	if long() {
@@ -51,7 +51,7 @@ func TestKilledDaemonsLoseNothing(t *testing.T) {
 	})
 }
 
-// The end takes at most five seconds. A second signal ends the daemon at once.
+// After a signal, the daemon ends within five seconds, and after a second signal at once.
 func TestDaemonsEndSoon(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections, but never answers
 	if err != nil {

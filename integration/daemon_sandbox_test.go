@@ -84,8 +84,8 @@ func TestEveryThreadOfTheDaemonIsConfined(t *testing.T) {
 	}
 }
 
-// The daemon may create files at any time, but only in folders of the first configuration. If
-// another folder gets such a name, the daemon reports what to do. After a restart no line is
+// The daemon may create files at any time, but only in folders of the first configuration. If such
+// a folder is replaced by another one, the daemon reports what to do. After a restart no line is
 // missing.
 func TestTheDaemonWritesToItsFoldersOnly(t *testing.T) {
 	landlocked(t)

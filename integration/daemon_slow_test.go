@@ -12,9 +12,9 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// One peer has many more slow connections than the limit. Another peer is answered at once. The
-// same peer is refused, and answered when the slowest connection has lost its seat, unless requests
-// are in progress. No answer is cut off.
+// One peer has many more slow connections than the limit. Another peer is answered at once. More
+// requests of the first peer are refused. They are answered once its slowest connection was closed,
+// unless requests are in progress. No answer is cut off.
 func TestSlowConnectionsShutNobodyOut(t *testing.T) {
 	for _, tt := range []struct {
 		name, sent string

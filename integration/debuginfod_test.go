@@ -89,7 +89,7 @@ func (s *debuginfodServer) requests(t *testing.T) (n int) {
 	return n
 }
 
-// newFetcher returns a client of the server with the cache dir.
+// newFetcher returns a client of the server with the cache folder dir.
 func newFetcher(t *testing.T, url, dir string) *debuginfod.Client {
 	t.Helper()
 	c, err := debuginfod.New(debuginfod.Options{URLs: []string{url}, CacheDir: dir, Version: "test"})
@@ -227,8 +227,8 @@ func symbolAddr(t *testing.T, path, function string) uint64 {
 	return addr
 }
 
-// No server is needed for files fetched by elfutils' client, and its misses are not requested
-// again.
+// symfilter needs no server for files that elfutils' client has fetched, and does not request
+// elfutils' misses again.
 func TestFilesAndMissesOfElfutilsAreUsed(t *testing.T) {
 	t.Parallel()
 	files := newChain(t).files

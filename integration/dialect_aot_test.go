@@ -141,7 +141,7 @@ func TestAddressesAreReadOnDemand(t *testing.T) {
 	}
 }
 
-// The record must stay one line.
+// A record of rsyslog must stay one line.
 func TestRecordsOfRsyslogAreResolved(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "backtrace", twinBuild{})

@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Chromium prints the address of the call, others the return address. After a signal's trampoline,
-// the next frame's address is exact.
+// Chromium prints the address of the call, other programs the return address. After a signal's
+// trampoline, the next frame's address is exact.
 func TestFramesWithAPathAndAnOffsetAreResolved(t *testing.T) {
 	t.Parallel()
 	for _, build := range []string{"lld", "no-pie"} {
@@ -47,7 +47,7 @@ func TestOtherBuildsAnswerNothingToBrowsers(t *testing.T) {
 	}
 }
 
-// The frames of Node.js itself have addresses in a file that is named by its base name.
+// Frames of Node.js itself have addresses, and the base name of the file.
 func TestAddonsOfNodeAreResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	const header = "/usr/include/node/node_api.h"
@@ -60,8 +60,8 @@ func TestAddonsOfNodeAreResolved(t *testing.T) {
 	w.wantChain(t, w.frames(t, log), calls...)
 }
 
-// Breakpad prints offsets, and after all threads the first bytes of the build IDs. They identify
-// files in a tree, or confirm a named file.
+// Breakpad prints offsets, and after all threads the first bytes of the build IDs. These bytes
+// identify files in a tree, or confirm a named file.
 func TestMinidumpsAreResolvedByTheListOfModules(t *testing.T) {
 	need(t, "/usr/lib/debug/.build-id") // debug file of libc
 	t.Parallel()

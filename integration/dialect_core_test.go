@@ -92,7 +92,7 @@ func (w *traceTwin) wantOnce(t *testing.T, log []byte, args ...string) {
 }
 
 // gdb names no file for frames of the program. Maps before or after the frames have the file and
-// its place.
+// its addresses.
 func TestFramesOfGDBAreResolved(t *testing.T) {
 	for name, link := range links() {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestFramesOfEuStackAreResolved(t *testing.T) {
 			t.Parallel()
 			w := newTraceTwin(t, "fault", twinBuild{link: link})
 			core, _ := w.core(t)
-			// fails if a file has no frames
+			// eu-stack fails if a file has no frames
 			out, _ := producers.output(t, exec.Command("eu-stack", "-b", "--core", core))
 			list := run(t, nil, "eu-unstrip", "-n", "--core", core)
 			both := append([]byte(list), out...)
@@ -231,7 +231,7 @@ func (w *traceTwin) entry(t *testing.T, core string, names bool) []byte {
 	return b.Bytes()
 }
 
-// The frames have offsets from the base of their module.
+// Each frame has an offset from the base of its module.
 func TestEntriesOfSystemdCoredumpAreResolved(t *testing.T) {
 	for name, link := range links() {
 		t.Run(name, func(t *testing.T) {

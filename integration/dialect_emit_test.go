@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// emittedCalls and signalledCalls are the calls in testdata/twin/emit.cc.
+// emittedCalls is the stack that testdata/twin/emit.cc prints, and signalledCalls the stack that it
+// prints in a signal handler.
 var (
 	emittedCalls   = []string{"print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 	signalledCalls = []string{"print", "handler", "fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
@@ -49,8 +50,8 @@ func emitter(t *testing.T, build string) *traceTwin {
 	return w
 }
 
-// answersNothing fails the test if another build resolves a frame of log. The paths in log are
-// replaced by those of other.
+// answersNothing fails the test if another build resolves a frame of log, in which it replaces the
+// paths by other's.
 func (w *traceTwin) answersNothing(t *testing.T, log []byte, other *traceTwin, args ...string) {
 	t.Helper()
 	log = bytes.ReplaceAll(log, []byte(w.dir), []byte(other.dir))

@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// twinCalls is the stack that a twin prints, and diedIn the stack that it prints from a signal
-// handler.
+// twinCalls is the stack that a twin prints, diedIn the stack of its fault, and signalled the stack
+// that it prints in the handler of the fault.
 var (
 	twinCalls = []string{"print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 	diedIn    = []string{"fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
@@ -52,8 +52,8 @@ func TestBacktraceSymbolsAreResolved(t *testing.T) {
 
 var forms *traceTwin
 
-// newForms returns the twin forms, which calls itself by other names in some forms. Tests share it,
-// and must not change its files.
+// newForms returns the twin forms. Some forms need the program under other names. Tests share the
+// twin, and must not change its files.
 func newForms(t *testing.T) *traceTwin {
 	t.Helper()
 	if forms == nil {
@@ -167,7 +167,7 @@ func TestProgramsAreFoundByTheirTitles(t *testing.T) {
 	}
 }
 
-// The file may be anywhere, even with --no-paths and --sysroot, and even if the log has the
+// Files of --image may be anywhere, even with --no-paths and --sysroot, and even if the log has the
 // module's build ID.
 func TestImagesOfTheOperatorAreOpened(t *testing.T) {
 	w := newForms(t)
@@ -183,7 +183,7 @@ func TestImagesOfTheOperatorAreOpened(t *testing.T) {
 	}
 }
 
-// The file is another build, or another program.
+// The files at the logged paths are of another build.
 func TestOtherBuildsAnswerNothing(t *testing.T) {
 	w := newTraceTwin(t, "forms", twinBuild{})
 	other := newTraceTwin(t, "forms", twinBuild{flags: []string{"-O1", "-fno-inline"}})
@@ -246,8 +246,9 @@ func TestMixedTracesAreToldApart(t *testing.T) {
 	}
 }
 
-// The maps show a wrong place. Frames with an offset from the library's base or from a symbol are
-// resolved nevertheless, and the others get no wrong answer. A deleted library is not opened.
+// The maps in the log have wrong addresses. Frames with an offset from the library's base or from a
+// symbol are resolved nevertheless, and other frames get no wrong answer. A deleted library is not
+// opened.
 func TestMapsThatLieAnswerNothing(t *testing.T) {
 	w := newForms(t)
 	log := string(w.output(t, nil, "bare"))

@@ -21,7 +21,7 @@ import (
 var diedCalls = []string{"inventory.h/fall", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 
 // The error log names libraries without folders, and has their paths in the maps, some hundred
-// lines later. In a file, the frames are resolved in place.
+// lines later. If the log is a file, the frames are resolved in place.
 func TestErrorLogsOfJavaAreResolvedInFiles(t *testing.T) {
 	for name, link := range map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}} {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestErrorLogsOfJavaAreResolvedInFiles(t *testing.T) {
 	}
 }
 
-// The machines have their libraries at different addresses.
+// Two JVMs in one log have their libraries at different addresses.
 func TestErrorLogsOfSeveralMachinesAreResolved(t *testing.T) {
 	w := newTraceTwin(t, "hserr", twinBuild{})
 	log := append(w.output(t, nil), w.output(t, nil)...)
@@ -56,7 +56,7 @@ func TestAbortsOfOldGlibcAreResolvedByTheirMaps(t *testing.T) {
 }
 
 // In a pipe, frames are printed before the maps arrive. Frames that only the maps locate are
-// repeated after them.
+// repeated after the maps.
 func TestErrorLogsOfJavaHaveFootnotesInPipes(t *testing.T) {
 	w := newTraceTwin(t, "hserr", twinBuild{})
 	log := w.output(t, nil)

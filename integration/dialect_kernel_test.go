@@ -32,8 +32,8 @@ type kernelLog struct {
 
 var kernelFunction = regexp.MustCompile(`([\w.]+)\+0x([0-9a-f]+)/0x([0-9a-f]+)(?: \[(\w+)(?: [0-9a-f]{40})?\])?`)
 
-// kernelLogOf returns the places in a log: the instruction itself if the line is about one,
-// otherwise the byte before.
+// kernelLogOf returns the functions in a log. The byte to look up is the logged one if the line is
+// about an instruction, otherwise the byte before.
 func kernelLogOf(t *testing.T, text string) *kernelLog {
 	l := &kernelLog{text: text}
 	fault := ""
@@ -253,8 +253,8 @@ func kernelFiles(t *testing.T) (vmlinux, image, headers string) {
 	return vmlinux, image, headers
 }
 
-// A distribution's kernel is booted in a virtual machine with our module. Each frame must have
-// llvm-symbolizer's functions and lines.
+// A distribution's kernel is booted in a virtual machine with the module of testdata/kernel. Each
+// frame must have llvm-symbolizer's functions and lines.
 func TestReportsOfABootedKernelAreResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	vmlinux, image, headers := kernelFiles(t)
@@ -409,8 +409,8 @@ func (l *kernelLog) asLLVM(t *testing.T, files map[string]string) (want string, 
 	return b.String(), known
 }
 
-// Each frame must have llvm-symbolizer's answer. A name that several functions of the same size
-// have is never resolved.
+// Each frame must have llvm-symbolizer's answer. A name is never resolved if several functions of
+// the logged size have it.
 func TestRandomFunctionsOfAKernelAreResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	const frames = 10_000
@@ -442,7 +442,7 @@ func TestRandomFunctionsOfAKernelAreResolved(t *testing.T) {
 	}
 }
 
-// The first frame of the call trace is the place of the fault, like pc.
+// The first frame of the call trace has the address of the fault, as pc has.
 func TestAnOopsOfArm64IsResolved(t *testing.T) {
 	t.Parallel()
 	need(t, "aarch64-linux-gnu-gcc", "llvm-symbolizer-19", "llvm-readelf-19")

@@ -10,7 +10,7 @@ import (
 )
 
 // The end of a function is a return address only after a call to a function that does not return.
-// Modules are not linked, so they differ from vmlinux.
+// The test has a vmlinux and a module, which is not linked.
 func TestTheEndOfAKernelFunctionFollowsACall(t *testing.T) {
 	need(t, "gcc", "ld")
 	dir := t.TempDir()

@@ -60,8 +60,8 @@ var recorded = []struct {
 	},
 }
 
-// Text before an address that is an instruction's, not a return address: words, and functions that
-// save the registers of interrupted code.
+// Patterns of the text before an address and of its function. They show whether it is the address
+// of an instruction or a return address.
 var (
 	instructionBefore = regexp.MustCompile(`(RIP: [0-9a-f]+:|WARNING: .* |\bpc : |\bepc : |PC is at )$`)
 	stoppedBefore     = regexp.MustCompile(`(_svc from |_svc\) from \[<[0-9a-f]+>\] \()$`)

@@ -91,7 +91,7 @@ func TestXenIsResolved(t *testing.T) {
 	}
 }
 
-// OP-TEE logs the load address of a file. The addresses are those of calls.
+// OP-TEE logs the load address of a file. The frames have the addresses of calls.
 func TestOPTEEIsResolved(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "backtrace", twinBuild{link: inProgram("-pie")})
@@ -140,8 +140,8 @@ func TestQNXIsResolved(t *testing.T) {
 	}
 }
 
-// The files are not ELF, an address is in no file, or AArch64 has signed it. The frames are
-// unchanged.
+// Frames stay unchanged, with a reason, if their file is not ELF, if no file has the address, or if
+// AArch64 has signed it.
 func TestForeignFramesAreExplained(t *testing.T) {
 	t.Parallel()
 	const (

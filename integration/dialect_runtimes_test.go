@@ -16,7 +16,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The functions are printed after the maps, and the profile itself is unchanged.
+// symfilter prints the functions of a heap profile after the profile's maps, and leaves the profile
+// itself unchanged.
 func TestHeapProfilesHaveFootnotes(t *testing.T) {
 	for name, link := range map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}} {
 		t.Run(name, func(t *testing.T) {

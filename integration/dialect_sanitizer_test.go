@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sanitizerReports are programs with one report each. Without randomization, both runs have the
-// same addresses.
+// sanitizerReports are programs with one report each. They run twice, without address space
+// randomization, so both runs have the same addresses.
 var sanitizerReports = []struct {
 	name, source string
 	flags        []string
@@ -38,8 +38,8 @@ var sanitizerReports = []struct {
 	{name: "fuzzer", source: "sanitizer/fuzz.cc", flags: []string{"-O1", "-fsanitize=fuzzer,address"}, input: "abc", long: true},
 }
 
-// Filtered, the report of a stripped program must equal the report of the same program with debug
-// information and a symbolizer. The same is true if the sanitizer has already named frames in libc.
+// The filtered report of a stripped program must equal the report of the same program with debug
+// information and a symbolizer, even if the sanitizer has already named frames in libc.
 func TestSanitizerReportsAreAsPrintedOnline(t *testing.T) {
 	need(t, "clang-19", "llvm-symbolizer-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))
@@ -107,7 +107,7 @@ func TestVariablesOfRacesAreAsPrintedOnline(t *testing.T) {
 	}
 }
 
-// The expression has the form of ClusterFuzz's.
+// The regular expression has the form of ClusterFuzz's.
 func TestClusterFuzzReadsFilteredReports(t *testing.T) {
 	need(t, "clang-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))
@@ -139,8 +139,8 @@ func TestClusterFuzzReadsFilteredReports(t *testing.T) {
 	}
 }
 
-// The first run has no debug files, and writes markup. The second run names the frames elsewhere.
-// The result must equal that of a single run.
+// The first run has no debug files, and writes markup. The second run names the frames. The result
+// must equal that of a single run.
 func TestFramesAreLocatedByOneRunAndNamedByAnother(t *testing.T) {
 	need(t, "clang-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))
@@ -249,8 +249,8 @@ func (s *sanitized) strip(t *testing.T) {
 	run(t, nil, "strip", "-o", s.program, whole)
 }
 
-// The thread sanitizer omits the frames outside of main and of a thread's first function, if it has
-// their names.
+// beyondMain matches frames outside of main and of a thread's first function. ThreadSanitizer omits
+// them if it has their names.
 var beyondMain = regexp.MustCompile(`(?m)^    #\d+ (?:__tsan_thread_start_func|__libc_start_call_main) .* \(.*\n`)
 
 // runs matches the parts that differ between runs at the same addresses: IDs of processes and

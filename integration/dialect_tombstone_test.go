@@ -62,8 +62,8 @@ func TestAndroidFramesAreResolvedByFilesWithoutCode(t *testing.T) {
 	w.wantChain(t, w.frames(t, w.output(t, nil, "android", "signal")), signalledCalls...)
 }
 
-// The libraries are built for Android. The number is the call's: odd in Thumb code, and on x86 the
-// return address minus 1.
+// The libraries are built for Android. A frame has the address of the call: odd in Thumb code, and
+// on x86 the return address minus 1.
 func TestAndroidLibrariesOfAllMachinesAreResolved(t *testing.T) {
 	t.Parallel()
 	need(t, "clang++-19", "ld.lld-19", "llvm-objdump-19")

@@ -20,7 +20,7 @@ var (
 	bareForms = []string{"glog", "absl", "folly", "rust", "stdtrace"}
 	// with modules, and with numbers or names that prove where they were loaded
 	fullForms = []string{"glog-paths", "pytorch", "backward", "cpptrace"}
-	// with some modules, or the places of some
+	// with modules, or with load addresses, for some frames only
 	partForms = []string{"envoy", "seastar", "seastar-list", "boost"}
 )
 
@@ -42,7 +42,8 @@ func (w *traceTwin) tracedFrames(t *testing.T, log []byte, args ...string) (loca
 	return located
 }
 
-// callsOf returns the marks of the calls that a trace of this form has.
+// callsOf returns the calls that a trace of this form has: unnamed for Boost, which omits calls,
+// else all.
 func callsOf(form string, all, unnamed []string) []string {
 	switch form {
 	case "boost":
@@ -163,7 +164,7 @@ func addressesAlone(t *testing.T, pie, w *traceTwin) {
 	}
 }
 
-// resolvedOnce tests that filtering the output again changes nothing.
+// resolvedOnce tests that filtering a filtered log changes nothing.
 func resolvedOnce(t *testing.T, w *traceTwin) {
 	forms := strings.Join(slices.Concat(bareForms, fullForms, partForms), ",")
 	log := w.output(t, nil, forms, "maps-before")

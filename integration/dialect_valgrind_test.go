@@ -83,7 +83,7 @@ func TestValgrindsTextIsResolved(t *testing.T) {
 	}
 }
 
-// Valgrind loads the program at its usual address, and the library elsewhere.
+// Valgrind loads the program at its usual address, and the library elsewhere. No other build fits.
 func TestValgrindsTextIsNotResolvedByOtherBuilds(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "memory", twinBuild{})

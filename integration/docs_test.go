@@ -16,7 +16,7 @@ import (
 )
 
 // The commands run in order, in a fresh clone with an empty home, and their output must match the
-// page. The installation is that of README.md. The tests of collector/ follow the page about the
+// page. README.md has the installation. The tests of collector/ follow the page about the
 // Collector.
 func TestPagesOfDocsWorkAsWritten(t *testing.T) {
 	t.Parallel()
@@ -60,7 +60,7 @@ func TestPagesOfDocsWorkAsWritten(t *testing.T) {
 	}
 }
 
-// followed returns the pages of docs with commands for a clone, without the Collector's.
+// followed returns the pages of docs with commands for a clone, except the Collector's page.
 func followed(t *testing.T) (pages []string) {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join("..", "docs", "start", "*.md"))

@@ -11,7 +11,6 @@ import (
 	"testing"
 )
 
-// The program is in another module.
 func TestReadmeExampleWorksFromAnotherModule(t *testing.T) {
 	example := "package main\n\nimport (\n\t\"io\"\n\t\"log\"\n\t\"os\"\n\n\t\"github.com/symfilter/symfilter\"\n)\n\n" +
 		"func main() {\n\tif err := run(); err != nil {\n\t\tlog.Fatal(err)\n\t}\n}\n\n" +

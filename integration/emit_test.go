@@ -18,7 +18,7 @@ import (
 // come from the debug information at the module's own path, and after the program was moved, from
 // --symbol-path.
 func TestEmittersAreResolvedToTheirOwnLines(t *testing.T) {
-	// a function, and a text that only its line has
+	// a function, and a text that only one line of the source has
 	type call struct{ Func, Text string }
 	tests := []struct {
 		compiler, source, program string

@@ -260,7 +260,7 @@ func (p *following) stop(t *testing.T) int {
 	err := <-p.ended
 	var exit *exec.ExitError
 	for line := range strings.Lines(p.stderr.String()) {
-		// No file has the name at the moment, and libc has no debug file.
+		// expected: a followed file does not exist now, or libc has no debug file
 		if !strings.Contains(line, "waiting for it") && !strings.Contains(line, " stayed unresolved: libc.so.6 (") {
 			t.Errorf("it says %s", line)
 		}

@@ -66,8 +66,8 @@ func truth(t *testing.T, file string, addr uint64) (places []string) {
 	return places
 }
 
-// checkFirmware compares frames with the truth. pc is the fault's address. called are addresses
-// from which the dump has already subtracted.
+// checkFirmware compares frames with llvm-symbolizer's answers. pc is the fault's address. called
+// are addresses of calls, from which nothing is subtracted.
 func checkFirmware(t *testing.T, file string, frames []firmwareFrame, pc uint64, called []uint64) {
 	t.Helper()
 	for _, f := range frames {
@@ -139,8 +139,10 @@ func TestRecordedDumpsOfFirmware(t *testing.T) {
 	}
 }
 
-// The firmware of other machines crashes in the same place. In addition, aarch64.log has a list
-// with main and two functions of the port, and U-Boot's registers with its run-time addresses.
+// otherMachines are logs of the firmware on other machines, where it crashes in the same line. The
+// numbers are frames of the fault, of its caller, and at least of other functions. aarch64.log also
+// has a list with main and two functions of the port, and U-Boot's registers with its run-time
+// addresses.
 var otherMachines = []struct {
 	name                string
 	faults, polls, rest int

@@ -43,8 +43,8 @@ func TestASignalThatComesTwiceIsOne(t *testing.T) {
 	}
 }
 
-// The server does not answer, or the output is not read. The checkpoint must cover the printed
-// lines.
+// A signal ends a follower soon, even if a server does not answer or the output is not read. The
+// checkpoint must cover the printed lines.
 func TestSignalsEndFollowersSoon(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections, but never answers
 	if err != nil {
@@ -217,8 +217,8 @@ func TestStoppedFollowersCatchUp(t *testing.T) {
 	}
 }
 
-// The memory is small, one instance of inotify is enough, idle files take no processor time, and
-// lines are printed at once.
+// For 1,000 files, memory is small, one instance of inotify is enough, idle files take no processor
+// time, and lines are printed at once.
 func TestAThousandFiles(t *testing.T) {
 	idle := 5 * time.Second
 	if long() {
@@ -303,7 +303,7 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	return time.Duration(user+system) * (time.Second / 100) // in ticks of 1/100 s
 }
 
-// Memory is constant, and lines of another file are not mixed in.
+// Endless lines take constant memory, and lines of another file are not mixed in.
 func TestEndlessLinesOfFilesTakeNoMemory(t *testing.T) {
 	size := int64(64 << 20)
 	if long() {
@@ -471,7 +471,7 @@ func TestFollowedLogsComeOutAsTheyAre(t *testing.T) {
 	}
 }
 
-// Lines have the name only with a flag.
+// Lines have the name of their file only with a flag.
 func TestLinesSayTheirFile(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")

@@ -112,8 +112,8 @@ pipelines:
 	}
 }
 
-// The failure is counted, and delays nothing. After a crash the lines are reread, and a later
-// checkpoint is complete.
+// A failed checkpoint is counted, and delays nothing. After a crash the lines are reread, and a
+// later checkpoint is complete.
 func TestCheckpointsOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 4<<10) // enough for the checkpoint's file, but not for a record

@@ -71,8 +71,8 @@ func (g gated) report(t *testing.T, name, program string, args ...string) {
 	run(t, nil, "valgrind", append([]string{"-q", "--leak-check=full", "--xml=yes", "--xml-file=" + name, filepath.Join(g.dir, program)}, args...)...)
 }
 
-// command runs symfilter valgrind in dir. It returns the output, and the gate's reasons with
-// numbers that do not vary.
+// command runs symfilter valgrind in dir. It returns the output and the gate's reasons, with
+// constants for addresses, build IDs and PIDs.
 func (g gated) command(t *testing.T, dir string, args ...string) (stdout, reasons string, code int) {
 	t.Helper()
 	cmd := exec.Command(command, append([]string{"valgrind", "--no-default-debug-directories"}, args...)...)
@@ -227,7 +227,7 @@ func TestFindingsOfManyProcessesMerge(t *testing.T) {
 	}
 }
 
-// Valgrind traces the child processes, or does not.
+// The gate passes whether Valgrind traces the child processes or not.
 func TestProgramsThatRunOthersPassGates(t *testing.T) {
 	t.Parallel()
 	g, dir := gate(t)

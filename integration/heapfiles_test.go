@@ -95,8 +95,8 @@ func (w *heapTwin) record(t *testing.T, tool heapTool, suffix string) (file, con
 	return file, varying.ReplaceAllString(strings.ReplaceAll(string(data), file, "FILE"), "")
 }
 
-// named returns symfilter's output for a file. It uses no debug files of the system, since the
-// tools do not use all of them.
+// named returns symfilter's output for a file. It uses no debug files of the system, since
+// Valgrind's tools do not use all of them.
 func (w *heapTwin) named(t *testing.T, file string, flags ...string) string {
 	t.Helper()
 	args := append([]string{"profile", "--quiet", "--no-default-debug-directories", "--debug-file-directory", w.debug}, flags...)
@@ -145,7 +145,7 @@ func TestFilesOfStrippedProgramsAreThoseOfTheirTwins(t *testing.T) {
 	}
 }
 
-// ms_print's output must equal that for the twin's file.
+// ms_print's output for the named file must equal its output for the twin's file.
 func TestMsPrintReadsFilesWithNames(t *testing.T) {
 	w := newHeapTwin(t, "g++", "-O1")
 	tool := heapTools[1]

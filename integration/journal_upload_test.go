@@ -69,7 +69,8 @@ func uploadTo(t *testing.T, address, dir string) *exec.Cmd {
 		"--file="+filepath.Join(dir, "app.journal"), "--save-state="+filepath.Join(dir, "cursor"), "--follow=no")
 }
 
-// messagesOf returns n messages: message 0 has modules, and every other one has a frame.
+// messagesOf returns the messages first to first+n-1. Message 0 has a module, each other message a
+// frame.
 func messagesOf(first, n int) (all []string) {
 	for i := range n {
 		if first+i == 0 {
@@ -131,7 +132,7 @@ func TestJournalUploadsGoOnAfterAKill(t *testing.T) {
 			t.Fatalf("systemd-journal-upload: %v\n%s", err, out)
 		}
 		got, err := os.ReadFile(d.path("out.log"))
-		// systemd 252 sends the last entry that was acknowledged again when it starts
+		// when systemd-journal-upload 252 starts, it sends the last acknowledged entry again
 		once := strings.Join(slices.Compact(slices.Collect(strings.Lines(string(got)))), "")
 		if diff := cmp.Diff(linesOf(0, (i+1)*n), once); diff != "" || err != nil {
 			t.Fatalf("after upload %d: %v (-want +got)\n%s", i+1, err, diff)

@@ -43,7 +43,7 @@ func functionAt(t *testing.T, file string, addr uint64) string {
 	return name
 }
 
-// The addresses of a kernel that has no names for them are resolved if the log shows where it was
+// Addresses that a kernel logs without names are resolved if the log shows where the kernel was
 // loaded.
 func TestAddressesOfAKernelAreResolved(t *testing.T) {
 	t.Parallel()
@@ -100,7 +100,8 @@ func TestAddressesOfAKernelAreResolved(t *testing.T) {
 	}
 }
 
-// If functions of a recorded log are replaced by their addresses, the places are the same.
+// If functions of a recorded log are replaced by their addresses, symfilter prints the same lines
+// for them.
 func TestAddressesOfARecordedKernelAreResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	vmlinux, _, _ := kernelFiles(t)

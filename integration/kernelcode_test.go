@@ -17,8 +17,8 @@ type oopsed struct {
 	vmlinux string
 	head    string // the log before the code
 	tail    string // the log after the code
-	code    []byte // bytes of the file around the instruction
-	at      int    // offset of the instruction in it
+	code    []byte // bytes of the file that are printed
+	at      int    // index of the instruction in code
 }
 
 // oopsIn compiles a stand-in and returns the oops at an offset in one of its functions.

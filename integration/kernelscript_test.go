@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A placed is a function in a log and its place, as printed by a tool.
+// A placed is a function in a log with its file and line, as printed by a tool.
 type placed struct {
 	exact bool   // the line belongs to the instruction itself, not to the call before it
 	name  string // without offset and size
@@ -98,7 +98,7 @@ func TestLinesAgreeWithDecodeStacktrace(t *testing.T) {
 	causes := map[string]int{compressed: len(zipped)}
 	for i, p := range l.places {
 		of := first[p.name]
-		if ours[i].chain == "" { // no function of that size, or two
+		if ours[i].chain == "" { // no function or two functions have that size
 			continue
 		}
 		offset := p.offset
@@ -132,7 +132,7 @@ func TestLinesAgreeWithDecodeStacktrace(t *testing.T) {
 	}
 }
 
-// placesOf returns the places in a filtered kernel log.
+// placesOf returns the functions in a filtered kernel log with their files and lines.
 func placesOf(log string) (all []placed) {
 	var inlined []string
 	for line := range strings.Lines(log) {

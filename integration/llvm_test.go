@@ -65,8 +65,8 @@ func readMaps(t *testing.T, log string) crashMaps {
 	return c
 }
 
-// codeAt returns the module and the module-relative address of the code at addr. Where maps
-// overlap, the later one is valid.
+// codeAt returns the module and the module-relative address of the code at addr. If maps overlap,
+// the later one is valid.
 func (c crashMaps) codeAt(addr uint64) (name string, rel uint64, ok bool) {
 	for _, m := range slices.Backward(c.maps) {
 		if addr >= m.addr && addr-m.addr < m.size {
@@ -77,9 +77,9 @@ func (c crashMaps) codeAt(addr uint64) (name string, rel uint64, ok bool) {
 }
 
 // checkFrames compares the frames in out with those in the log: all are present, in order, with the
-// module and offset of the call. The log does not say whether an address is a return address, so
-// two kinds are shown as logged: the first frame, and a frame at the first byte of a function,
-// where no call can precede (the trampoline of a signal handler).
+// module and offset of the call. The log does not show whether an address is a return address. So
+// two kinds of frames keep the logged address: the first frame, and a frame at the first byte of a
+// function, where no call can precede (the trampoline of a signal handler).
 func checkFrames(t *testing.T, c crashMaps, out string) map[int][]frame {
 	t.Helper()
 	byNumber := map[int][]frame{}
@@ -180,8 +180,8 @@ func covering(t *testing.T, symbols []dynamicSymbol, rel uint64) []string {
 	return strings.Split(strings.TrimSpace(run(t, names.Bytes(), "llvm-cxxfilt-19")), "\n")
 }
 
-// LLVM truncates addresses to 32 bits. In the committed log this puts the executable inside a
-// library.
+// LLVM truncates addresses to 32 bits. In testdata/clang-crash.log, the executable thus seems to be
+// inside a library.
 func TestTruncatedMapsLoseNoFrame(t *testing.T) {
 	path := filepath.Join("..", "testdata", "clang-crash.log")
 	log, err := os.ReadFile(path)

@@ -49,8 +49,8 @@ func openings(t *testing.T) (all []opening) {
 
 const note = "nothing of note"
 
-// A comparison compares output with the expected bytes: with all bytes of a log, but with only
-// those lines of an input that are not part of a report or profile.
+// A comparison keeps a checksum of output: of all bytes if exact is set, otherwise only of the
+// lines with note, which are not part of a report or profile.
 type comparison struct {
 	exact bool
 	sum   hash.Hash
@@ -76,9 +76,9 @@ func (c *comparison) Write(p []byte) (int, error) {
 	}
 }
 
-// Whatever an input begins with, from a pipe, as a file or followed, its first bytes are printed
-// before the input continues, all of it is printed, and the process stays below 32 MiB. Some
-// openings are followed by 1 MiB; with TEST_LONG=1 each is followed by 200 MB.
+// For each opening, from a pipe, in a file or followed: output begins before the input continues,
+// the whole input is printed, and the process stays below 32 MiB. Some openings are followed by 1
+// MiB; with TEST_LONG=1 each is followed by 200 MB.
 func TestOpeningsHoldNothingBack(t *testing.T) {
 	const maxPeak = 32 << 20 // bytes resident, the Go runtime and buffers included
 	size := 1 << 20
@@ -177,7 +177,7 @@ func TestOpeningsHoldNothingBack(t *testing.T) {
 	}
 }
 
-// Output that a follower prints because its input is silent is in its checkpoint. After SIGTERM, or
+// A checkpoint covers output that a follower prints because its input is silent. After SIGTERM, or
 // SIGKILL once the checkpoint is written, the next run prints only new lines.
 func TestWhatSilencePrintsIsPrintedOnce(t *testing.T) {
 	const begin, middle, end = "<?xml version=\"1.0\"?>\n", "# more\n", "the end\n"

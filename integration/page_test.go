@@ -271,7 +271,7 @@ func isReadable(t *testing.T, p *tab) {
 	}
 }
 
-// A report of AddressSanitizer has three backtraces. The page shows it as the text does.
+// A report of AddressSanitizer has three backtraces, which the page shows like the text output.
 func TestThePageOfASanitizerReportIsTheReport(t *testing.T) {
 	need(t, "clang-19", "g++")
 	need(t, sanitizerRuntime(t))

@@ -174,8 +174,8 @@ func linkAddress(t *testing.T, file string, offset uint64) uint64 {
 	return 0
 }
 
-// unnamed returns p without functions and with build IDs, as some profilers write it. The files
-// have other paths.
+// unnamed returns p without functions, but with build IDs, as some profilers write it. The paths of
+// the files do not exist.
 func unnamed(p *pprof.Profile, ids map[string]string) []byte {
 	p = p.Copy()
 	for _, l := range p.Location {
@@ -294,7 +294,7 @@ func compareJeprof(t *testing.T, p *pprof.Profile, program, file string) {
 	}
 }
 
-// names returns the names at the locations in the files that ids has.
+// names returns the names at the locations in files with a build ID in ids.
 func names(p *pprof.Profile, ids map[string]string) (all []string) {
 	for _, l := range p.Location {
 		if l.Mapping == nil || ids[filepath.Base(l.Mapping.File)] == "" {

@@ -104,13 +104,13 @@ func TestAStartedProgramAtAFixedAddressProvesItself(t *testing.T) {
 	}
 }
 
-// heldRun runs the program, which waits after its stack until the output has main's name. It
-// returns the whole output and how the program ended.
+// heldRun runs the program, and keeps its input open until the output has main's name. It returns
+// the whole output and how the program ended.
 func (w startedTwin) heldRun(t *testing.T, words ...string) (string, error) {
 	t.Helper()
 	cmd := w.command(words...)
 	cmd.Args = slices.Insert(cmd.Args, 2, "--explain")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // because one program signals its group
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // since one program signals its group
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The clients of debuginfod get files, sources and lines from symfilterd. It asks a debuginfod
-// behind it once, and serves them even after that debuginfod has ended.
+// Clients of debuginfod get files, sources and lines from symfilterd. symfilterd requests each file
+// once from another debuginfod, and serves it even after that debuginfod has ended.
 func TestClientsOfDebuginfodAskTheDaemon(t *testing.T) {
 	t.Parallel()
 	need(t, "gcc", "strip", "gdb", "debuginfod", "debuginfod-find", "eu-addr2line")
@@ -77,7 +77,7 @@ func TestClientsOfDebuginfodAskTheDaemon(t *testing.T) {
 		t.Errorf("the server behind got %d requests, want one for the debug file, the program and the source file", got)
 	}
 	behind.stop()
-	if err := os.Rename(built, built+".gone"); err != nil { // because gdb looks for its source file, too
+	if err := os.Rename(built, built+".gone"); err != nil { // since gdb also looks for its source file
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(built + ".gone")

@@ -165,9 +165,9 @@ func pageBlocks(t *testing.T, page, language string) (blocks []string) {
 	return blocks
 }
 
-// The commands for devices and kernels in docs/usage.md resolve addresses of recorded logs.
-// Stand-ins for the programs that they read from print the logs; the log of another build shows the
-// checks. serial_test.go tests serial ports.
+// The commands for devices and kernels in docs/usage.md resolve addresses of recorded logs. The
+// test replaces the programs that the commands start by programs that print the logs. The log of
+// another build must stay unresolved. serial_test.go tests serial ports.
 func TestCommandsForDevicesResolveAddresses(t *testing.T) {
 	need(t, "xz")
 	dir := t.TempDir()

@@ -24,7 +24,7 @@ type stackProgram struct {
 	machine string   // Debian's name of the machine
 	command []string // the program, below root, and its arguments
 	files   []string // base names of the files whose frames are resolved
-	every   int      // calls of malloc per recorded stack
+	every   int      // one stack is recorded per this many calls of malloc
 }
 
 var stackPrograms = []stackProgram{
@@ -211,7 +211,7 @@ func nameStack(t *testing.T, s *stacksIn, stack []uint64, form int, debug string
 	return named
 }
 
-// A stackScore counts stacks, and those that got their names, by group.
+// A stackScore counts, by group, all stacks and the stacks that got their names.
 type stackScore struct{ named, all map[string]int }
 
 func (c *stackScore) add(t *testing.T, s *stacksIn, machine string, stack *namedStack, truth *truthTable) {

@@ -91,7 +91,7 @@ func (r *recorder) drop(t testing.TB) {
 	t.Logf("%s cannot be recorded: its files are too large", testOf(t))
 }
 
-// isLive reports whether the test is not recorded.
+// isLive reports whether the test runs live programs, which are not recorded.
 func (r *recorder) isLive(t testing.TB) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

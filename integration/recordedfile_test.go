@@ -15,7 +15,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Longer texts, and texts that are not UTF-8, are stored as files.
+// maxRecordedText bounds a text in a recording, in bytes. Longer texts, and texts that are not
+// UTF-8, are stored as files.
 const maxRecordedText = 2000
 
 // keepText records a text; text is its inverse.

@@ -16,11 +16,12 @@ import (
 	"unicode/utf8"
 )
 
-// The name of a test's folder contains a random number: /tmp/TestName123456/001.
+// tempFolder matches the folder of a test, whose name contains a random number:
+// /tmp/TestName123456/001.
 var tempFolder = regexp.MustCompile(`^/(Test[^/]*?)\d+/(\d{3})`)
 
-// folders maps a folder's name without the random number to the folder of this run. folderTests
-// holds the names of tests as spelled there.
+// folders maps a folder's name without the random number to the folder of this run. folderTests has
+// the names of tests as spelled in folders.
 var folders, folderTests sync.Map
 
 // nameFolders records the folder names of t and its parents, since test names may end in digits,

@@ -54,7 +54,8 @@ func commitAll(t *testing.T, tree string) {
 	git(t, tree, "-c", "user.name=test", "-c", "user.email=test@example.invalid", "-c", "commit.gpgsign=false", "commit", "--quiet", "--all", "--message", "changed")
 }
 
-// A release elsewhere has the same bytes. Downloads run, and are built from what they claim.
+// A release from another clone has the same bytes. The released programs run, and record the tagged
+// commit and their modules.
 func TestRelease(t *testing.T) {
 	if strings.TrimSpace(run(t, nil, "go", "env", "GOARCH")) != "amd64" {
 		t.Skip("runs the packages for amd64")
