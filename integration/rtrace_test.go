@@ -47,7 +47,7 @@ var tracers = []tracer{
 }
 
 // In every output form, each frame in the report of a stripped program equals llvm-symbolizer's
-// answer for the frame's place.
+// answer for the frame's address.
 func TestFramesOfReportsAreThoseOfTheirPlaces(t *testing.T) {
 	need(t, "gcc", "g++", "clang-19", "strip", "llvm-symbolizer-19")
 	for _, tr := range tracers {
@@ -163,8 +163,8 @@ func traceSites(records []traceRecord) (all []traceSite) {
 	return all
 }
 
-// compareSymbolizer compares the frames with llvm-symbolizer's answers for the same places. The
-// test computes the places itself.
+// compareSymbolizer compares the frames with llvm-symbolizer's answers. The test itself computes
+// the link-time addresses.
 func (tr *tracer) compareSymbolizer(t *testing.T, records []traceRecord, full string) (frames, inlined int) {
 	t.Helper()
 	type mapped struct {

@@ -185,8 +185,8 @@ func (p *pacedWriter) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// At 115,200 baud, 41 MB take an hour. They are paced only if TEST_SOAK is set, and then for at
-// most that time.
+// A log of 41 MB takes an hour at 115,200 baud. The log is paced only if TEST_SOAK is set: it then
+// takes at most this time.
 func TestALogThroughASerialPortLosesNothing(t *testing.T) {
 	const rate = 115200
 	size := int64(rate / 10 * 3600)

@@ -104,8 +104,8 @@ func (c chain) check(t *testing.T, out string) {
 	}
 }
 
-// With a log and a server, everything is resolved without any set-up, and the second time without
-// the server.
+// A log is resolved with the files of a server, without any set-up, and the second time without the
+// server.
 func TestServerHasEverything(t *testing.T) {
 	need(t, "debuginfod", "debuginfod-find")
 	c := newChain(t)

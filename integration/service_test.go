@@ -93,7 +93,7 @@ pipelines:
 `
 
 // A service with Type=notify-reload and WatchdogSec= reports its start, a reload, a failed reload,
-// the next one, and its end.
+// the next reload, and its end.
 func TestTheServiceManagerIsToldTheLifeOfTheDaemon(t *testing.T) {
 	m := newServiceManager(t, 200*time.Millisecond)
 	d := startDaemon(t, oneFile, m.env...)

@@ -74,7 +74,7 @@ type daemonSoak struct {
 	streams map[int]*soaked
 }
 
-// stream returns a new stream of lines; it is a file if path is set.
+// stream returns a new stream of lines: a file at path, or if path is empty, a connection.
 func (s *daemonSoak) stream(path string, of *runtime) *soaked {
 	one := &soaked{number: len(s.all), path: path, runtime: of, asks: true}
 	s.all = append(s.all, one)
@@ -473,8 +473,7 @@ func (s *daemonSoak) finish() {
 	}
 }
 
-// A flakyServer has debug files, but at times it is without them, broken or silent, or truncates
-// files.
+// A flakyServer serves debug files, but at times it has none, fails, is silent, or truncates files.
 type flakyServer struct {
 	began time.Time
 	mode  time.Duration

@@ -128,7 +128,8 @@ const (
 	modules // modules and maps for the frames
 )
 
-// A soaked is a file that is written and rotated. The test looks for its lines in the output.
+// A soaked is a log: a file that is written and rotated, or a stream. The test looks for its lines
+// in the output.
 type soaked struct {
 	number  int
 	path    string
@@ -182,7 +183,7 @@ func (s *soaked) line(n int) (kind, string) {
 	}
 }
 
-// write writes the next lines in one of the formats of container runtimes.
+// write appends the next lines to the file, in the format of s.runtime if it is not nil.
 func (s *soaked) write(lines int) error {
 	var b strings.Builder
 	for range lines {

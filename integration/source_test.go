@@ -208,7 +208,8 @@ func TestFilesBelowARootAreShown(t *testing.T) {
 	}
 }
 
-// Debian's debuginfod sends the files. They are then in the cache, as in elfutils' own.
+// Debian's debuginfod sends the files. Then they are in the cache, in the layout of elfutils'
+// cache.
 func TestServersSendSources(t *testing.T) {
 	w := newSourceTwin(t, "clang-19", "-gdwarf-5")
 	server := runDebuginfod(t, w.dir)

@@ -45,7 +45,8 @@ func markupOf(t *testing.T, path string) []byte {
 // from the one named by --dwp, and debug files are found by link, as in llvm-symbolizer.
 func TestSplitUnitsInTheStyleOfLLVM(t *testing.T) {
 	need(t, "clang++-19", "g++", "llvm-symbolizer-19", "llvm-dwp-19", "objcopy", "dwz")
-	// build returns the program's place in a tree of build IDs, where both tools look for it.
+	// build puts the program into a tree of build IDs, where both tools look for it. lib is its
+	// path.
 	build := func(t *testing.T, compiler string, flags ...string) (dir, lib string, log []byte) {
 		dir = t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "shop.cc"), []byte(splitSource), 0o666); err != nil {

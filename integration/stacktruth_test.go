@@ -40,8 +40,8 @@ type truthTable struct {
 	partial bool              // inlined calls are missing, except for the innermost line
 }
 
-// truthOf returns the frames of return addresses as found by addr2line. It cannot read debug
-// information shared between files; from that, eu-addr2line reads functions and lines, but no
+// truthOf returns the frames of return addresses as found by addr2line. addr2line cannot read debug
+// information shared between files: from such files, eu-addr2line reads functions and lines, but no
 // inlined calls.
 func truthOf(t *testing.T, debug string, addrs []uint64) truthTable {
 	t.Helper()

@@ -258,7 +258,7 @@ func (b *shopBuild) chain(random *rand.Rand, n int, exact, report bool) (addrs [
 	return addrs
 }
 
-// A shopFilter filters traces in which the file's path stands for /opt/shop/shop.
+// A shopFilter filters traces, with the path of a build in place of /opt/shop/shop.
 type shopFilter struct{ opened *symfilter.Opened }
 
 // names returns the functions, files and lines printed for each frame of a trace of the file at
@@ -302,8 +302,8 @@ func (s *shopFilter) names(t *testing.T, log string, frames int, path string, ba
 }
 
 // After a program was rebuilt, at most one in 10,000 frames of its older log gets a wrong name or
-// line if the log's time is known; otherwise one in 8,000, with one more allowed for chance. A line
-// that moved without a change of code leaves no trace in the log.
+// line if the log's time is known. Otherwise it is one in 8,000. One more is allowed for chance. A
+// line that moved without a change of code cannot be noticed.
 func TestFramesOfReplacedBuildsGetNoWrongNames(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	need(t, "g++", "objdump")

@@ -169,7 +169,8 @@ func TestStaticBuildNeedsNothingAroundIt(t *testing.T) {
 	})
 }
 
-// The Dockerfile ships the file that the test above checks and make build makes.
+// The Dockerfile ships the file that TestStaticBuildNeedsNothingAroundIt checks and make build
+// makes.
 func TestDockerfileShipsTheStaticBuild(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "Dockerfile"))
 	if err != nil {

@@ -208,8 +208,8 @@ func (g *growing) Read(b []byte) (int, error) {
 	}
 }
 
-// examine reads the output. The lines of each file are in order and start with the line at which
-// the run must start, or with an earlier one that was printed. Lines may be missing only if an
+// examine reads the output. The lines of each file are in order. They start with the line at which
+// the run must start, or with an earlier line that was printed. Lines may be missing only if an
 // earlier run has printed them and their file was removed: that run may have been killed before a
 // checkpoint recorded them.
 func (p *stormRun) examine(out io.Reader, files map[string]*stormed) error {
@@ -282,8 +282,8 @@ func (p *stormRun) end(t *testing.T, sig syscall.Signal) {
 	}
 }
 
-// promptly is the longest end of a run after which the checkpoint is known to cover all output. A
-// run that takes longer, on a busy machine, ends without its unfinished turns.
+// promptly bounds the end of a run whose checkpoint must cover all output. On a busy machine, a run
+// may end later, and its checkpoint may then lack some output.
 const promptly = 500 * time.Millisecond
 
 // Files are written and rotated in each way. Their debug files come from four servers: one works,

@@ -29,7 +29,7 @@ type traceTwin struct {
 // truths caches the output of llvm-symbolizer-19, by file and address, since tests share twins.
 var truths sync.Map
 
-// A twinBuild says how a twin is built.
+// A twinBuild has the compiler and the flags for a twin.
 type twinBuild struct {
 	compiler string   // g++ by default
 	flags    []string // flags of the compiler for both files, after -g -O2

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Protocols before 6 have no summaries. symfilter's summaries have Valgrind's numbers.
+// symfilter's summaries have Valgrind's numbers, although reports before protocol 6 have no
+// summaries.
 func TestSummariesOfReportsAreValgrinds(t *testing.T) {
 	need(t, "valgrind", "gcc")
 	dir := t.TempDir()

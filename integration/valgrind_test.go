@@ -507,7 +507,7 @@ func (s *jsonSite) isBelowMain() bool {
 	return fn == "(below main)" || fn == "_start" || strings.HasPrefix(fn, "__libc_start_")
 }
 
-// An aliases maps addresses to the names of all symbols there.
+// An aliases maps the names of symbols to their addresses.
 type aliases map[string]string
 
 func readAliases(t *testing.T, file string) aliases {

@@ -126,7 +126,7 @@ func recordsOf(report []byte) (all []string) {
 	return all
 }
 
-// An again is a run of Valgrind whose report is written again.
+// An again is a run of Valgrind whose report symfilter prints as XML again.
 type again struct {
 	name  string
 	build []string
@@ -135,8 +135,7 @@ type again struct {
 	args  []string
 }
 
-// agains returns reports in addition to those of twins: from every tool, with options that change
-// the XML.
+// agains returns further runs besides twins: of every tool, with options that change the XML.
 func agains() (all []again) {
 	builds := []struct {
 		name string
@@ -175,7 +174,8 @@ func agains() (all []again) {
 	return all
 }
 
-// All these reports are written again. With those of twins there are 60.
+// symfilter prints all these reports as XML. Together with the reports of twins, there are at least
+// 60.
 func TestReportsAreWrittenAgain(t *testing.T) {
 	if !long() {
 		t.Skip("TEST_LONG: the reports of twins are enough")
