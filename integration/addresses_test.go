@@ -86,8 +86,8 @@ func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
 	}
 }
 
-// A log names a function that only the separate debug file has. If the address is beyond this
-// function, the name refutes the file.
+// A log names a function that only the separate debug file has. If the logged offset from the
+// function does not fit the address, the name refutes the file.
 func TestNamesOfTheDebugFileProveAStrippedFile(t *testing.T) {
 	need(t, "gcc", "objcopy", "strip")
 	dir := t.TempDir()

@@ -302,8 +302,8 @@ func TestFramesAfterARestartAreResolved(t *testing.T) {
 	}
 }
 
-// The profile is printed when a follower is stopped. If that follower is killed first, the next one
-// prints the profile.
+// A follower prints a profile when it is stopped. If it is killed first, the next follower prints
+// the profile.
 func TestProfilesAreFollowedWithACheckpoint(t *testing.T) {
 	const profile = "version: 1\ncreator: test\npositions: line\nevents: Ir\nfl=a.c\nfn=first\n1 10\nsummary: 10\n"
 	for name, kills := range map[string]int{"stopped": 0, "killed first": 1} {

@@ -138,7 +138,7 @@ func TestContainersLogThroughSymfilter(t *testing.T) {
 	}
 }
 
-// The server sends the first byte of the debug files after SIGTERM, or never.
+// The server of debug files sends its first answer after SIGTERM, or never.
 func TestLastLinesOfAContainerWaitForDebugFiles(t *testing.T) {
 	for name, answers := range map[string]bool{"a slow server": true, "a silent server": false} {
 		t.Run(name, func(t *testing.T) {

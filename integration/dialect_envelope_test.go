@@ -174,7 +174,8 @@ func wantInRecords(t *testing.T, log []byte, args ...string) {
 	}
 }
 
-// Each record must be valid, also as markup.
+// A log gives the same answers in records as alone, as text and as markup, and its records stay
+// valid.
 func TestBacktracesInRecordsAreResolved(t *testing.T) {
 	need(t, "g++", "strip")
 	w := newTraceTwin(t, "backtrace", twinBuild{})

@@ -82,7 +82,7 @@ func TestSanitizerReportsAreAsPrintedOnline(t *testing.T) {
 	}
 }
 
-// ThreadSanitizer prints name, size and address of the variable itself if it has debug information.
+// With debug information, ThreadSanitizer itself prints the name, size and address of the variable.
 func TestVariablesOfRacesAreAsPrintedOnline(t *testing.T) {
 	need(t, "clang-19", "llvm-symbolizer-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))

@@ -126,7 +126,8 @@ func (w startedTwin) heldRun(t *testing.T, words ...string) (string, error) {
 	return text + heard.text + string(rest), cmd.Wait()
 }
 
-// The exit status is the program's, its output is passed on, and it reads its input itself.
+// symfilter exits with the program's status, and passes on its output. The program reads its input
+// itself.
 func TestAStartedProgramKeepsItsStatusAndItsStreams(t *testing.T) {
 	w := buildStarted(t)
 	for _, c := range []struct {
@@ -160,7 +161,7 @@ func TestAStartedProgramKeepsItsStatusAndItsStreams(t *testing.T) {
 	}
 }
 
-// If the output's reader closes it, the program gets SIGPIPE, as without symfilter.
+// If the reader closes the output, the program gets SIGPIPE, as without symfilter.
 func TestAStartedProgramHearsThatItsReaderIsGone(t *testing.T) {
 	w := buildStarted(t)
 	cmd := w.command("flood", "exit", "0")

@@ -128,8 +128,8 @@ func TestGoInstallOfTheTag(t *testing.T) {
 	}
 }
 
-// A Collector elsewhere is built with the processor at the tag collector/v0.9.0. There its replace
-// has no effect: its go.mod requires the root module at its tag.
+// A Collector in another module is built with the processor at its tag. There, the replace in the
+// processor's go.mod has no effect: that go.mod must require the root module at its tag.
 func TestTheProcessorIsBuiltFromItsTag(t *testing.T) {
 	if !long() {
 		t.Skip("compiles the Collector's packages; make test-long does it")

@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The command in docs/releasing.md verifies the signature written by make sign. It rejects other
-// sums and sums signed with another key.
+// The command in docs/releasing.md verifies the signature written by make sign. The command rejects
+// other sums, and sums signed with another key.
 func TestTheSumsAreSigned(t *testing.T) {
 	testenv.Need(t, "ssh-keygen", "make")
 	verify := regexp.MustCompile(`(?m)^ssh-keygen .*<SHA256SUMS$`).FindString(readFile(t, filepath.Join("..", "docs", "releasing.md")))

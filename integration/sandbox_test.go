@@ -149,8 +149,8 @@ func TestEveryThreadIsConfined(t *testing.T) {
 	}
 }
 
-// The process can write to the folder named by a flag and to no other, not even to one that is
-// later renamed to that name.
+// The process can write to the folder named by a flag and to no other folder, not even to a folder
+// that is later renamed to that name.
 func TestOnlyNamedFoldersAreWrittenTo(t *testing.T) {
 	landlocked(t)
 	dumpfile := func(n int) string { return fmt.Sprintf("{{{dumpfile:llvm-profile:%d.profraw}}}", n) }

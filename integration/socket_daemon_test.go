@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// systemd opens a socket and starts symfilterd when the first connection or datagram arrives. The
-// socket is a pipeline's input by its name, and the data is filtered.
+// systemd opens a socket and starts symfilterd when the first connection or datagram arrives. A
+// pipeline has the socket's name as its input, and filters the data.
 func TestSocketsOfSystemdAreInputs(t *testing.T) {
 	need(t, "systemd-socket-activate")
 	for _, tt := range []struct {

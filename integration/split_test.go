@@ -41,8 +41,9 @@ func markupOf(t *testing.T, path string) []byte {
 	return b.Bytes()
 }
 
-// In the llvm style, split units are read from .dwo files, from the package next to the program and
-// from the one named by --dwp, and debug files are found by link, as in llvm-symbolizer.
+// In the llvm style, split units are read from .dwo files, from the package next to the program,
+// and from the package that --dwp names. Debug files are found by link. llvm-symbolizer must give
+// the same answers.
 func TestSplitUnitsInTheStyleOfLLVM(t *testing.T) {
 	need(t, "clang++-19", "g++", "llvm-symbolizer-19", "llvm-dwp-19", "objcopy", "dwz")
 	// build puts the program into a tree of build IDs, where both tools look for it. lib is its

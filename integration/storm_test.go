@@ -288,9 +288,9 @@ const promptly = 500 * time.Millisecond
 
 // Files are written and rotated in each way. Their debug files come from four servers: one works,
 // one never answers, one fails and one does not exist. Meanwhile symfilter is stopped, ended and
-// killed. It runs with the race detector: there is no race, no line is lost, none is printed twice
-// unless a run was killed or the machine was too busy to end it at once, and each run ends after
-// its signal.
+// killed. It runs with the race detector, which must find no race. No line is lost, and each run
+// ends after its signal. A line is printed twice only if a run was killed, or could not end at once
+// on a busy machine.
 func TestRotationServersAndSignalsTogetherLoseNothing(t *testing.T) {
 	need(t, "debuginfod", "gcc")
 	c := newChain(t)

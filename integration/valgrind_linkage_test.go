@@ -12,8 +12,8 @@ import (
 )
 
 // For a program that is not on this machine, suppressions have the linkage names of the report's
-// own suppressions, or object files if the report has none. With either, Valgrind suppresses all
-// errors.
+// own suppressions, or object files if the report has none. With these suppressions, Valgrind
+// suppresses all errors.
 func TestSuppressionsOfAProgramElsewhereMakeValgrindQuiet(t *testing.T) {
 	need(t, "valgrind", "g++")
 	dir := t.TempDir()

@@ -13,8 +13,8 @@ import (
 )
 
 // Suppressions printed for the report of a stripped program suppress all errors of its unstripped
-// twin, and those in comments all errors of the stripped program. A run with them lists the
-// suppressions that were used.
+// twin. The suppressions in comments suppress all errors of the stripped program. A run of Valgrind
+// with these suppressions lists the used ones.
 func TestPrintedSuppressionsMakeValgrindQuiet(t *testing.T) {
 	need(t, "valgrind", "g++", "clang-19", "strip")
 	for _, test := range []struct {

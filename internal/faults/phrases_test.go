@@ -42,7 +42,7 @@ func TestPhrasesAreFoundTogether(t *testing.T) {
 	}
 }
 
-// Each text fits into the 64 bits of a set, and is found.
+// There is a bit of a set for each text, and each text is found.
 func TestTablesOfPhrasesHaveAllTexts(t *testing.T) {
 	for _, p := range []*phrases{crashParts(), rolePhrases()} {
 		if len(p.texts) > 64 {
@@ -56,7 +56,7 @@ func TestTablesOfPhrasesHaveAllTexts(t *testing.T) {
 	}
 }
 
-// A message has at most maxMessageLines lines between it and its backtrace.
+// A crash message is found if at most maxMessageLines lines are between it and the backtrace.
 func TestCrashMessagesAreNear(t *testing.T) {
 	for n := range 2 * maxMessageLines {
 		lines := "a line\n" + "PSIGSEGV\nOops\n" + strings.Repeat("r0 0\n", n)

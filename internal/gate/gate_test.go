@@ -117,7 +117,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// Without a baseline, every finding of the kinds fails.
+// Without a baseline, each finding of the default kinds is a reason.
 func TestReasonsWithoutABaseline(t *testing.T) {
 	var kinds Kinds
 	run := Run{Collection: runOf(t, "R:f R:? Leak_StillReachable:f", "R:f"), Place: place}

@@ -241,7 +241,8 @@ func TestInterfacesAreSmall(t *testing.T) {
 	})
 }
 
-// The standard library's readers are not made for hostile files; its constants may be used.
+// The standard library's readers are not made for hostile files. The constants of their packages
+// may be used.
 func TestStandardReadersOfELFAndDWARFAreForTestsOnly(t *testing.T) {
 	forbidden := map[string][]string{"debug/elf": {"NewFile", "Open"}, "debug/dwarf": {"New"}}
 	parseGo(t, func(name string, f *ast.File) {

@@ -14,9 +14,9 @@ import (
 // if, a loop, a case, or an operand of && or ||; a body without branches counts as 1.
 const maxLines, maxBranches = 80, 25
 
-// A larger function has a row in testdata/functions.txt with its lines and branches, which may only
-// decrease. The row also has the reason: "table" for a table written as a switch or literal,
-// otherwise the missing split.
+// A function above these limits has a row in testdata/functions.txt with its lines and branches,
+// which may only decrease. The row also has the reason: "table" for a table written as a switch or
+// literal, otherwise the missing split.
 func TestFunctionsAreShort(t *testing.T) {
 	type size struct{ lines, branches int }
 	allowed := make(map[string]size)

@@ -600,7 +600,8 @@ func TestAChildMayBeSignalled(t *testing.T) {
 	}
 }
 
-// If the kernel lacks a part, the other parts are applied, and the missing part is reported.
+// If the kernel lacks a part of the sandbox, the other parts are applied, and the missing part is
+// reported.
 func TestOldKernels(t *testing.T) {
 	o := newOrder(t, Policy{})
 	o.Old = true
