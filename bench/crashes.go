@@ -14,14 +14,14 @@ import (
 	"slices"
 )
 
-// Rows with raw backtraces. Android's tombstones have build IDs, as in logcat. glibc's frames
-// name a file on this machine.
+// Names of rows with raw backtraces. Android's tombstones have build IDs, as in logcat. glibc's
+// frames name a file on this machine.
 const (
 	hotCrashes   = "1 M hot frames of Android and glibc"
 	mixedCrashes = "crashes of Android and glibc, 100 MiB"
 )
 
-// rawFrame is an address: in radosgw for Android, in libLLVM for glibc.
+// rawFrame is the address of a frame: in radosgw for Android, in libLLVM for glibc.
 type rawFrame struct {
 	glibc bool
 	vaddr uint64 // within a call for Android, after the call for glibc
@@ -192,7 +192,8 @@ func (l *rawLogs) line(format string, args ...any) {
 	l.markup.printf("%s", line)
 }
 
-// crashFrames writes n frames in backtraces. distinct is the number of different backtraces.
+// crashFrames returns a function that writes n frames in backtraces. distinct is the number of
+// different backtraces.
 func crashFrames(n, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		return writeRaw(b, path, func(l *rawLogs) {
@@ -204,8 +205,8 @@ func crashFrames(n, distinct int) func(b *binaries, path string) error {
 	}
 }
 
-// crashLog writes about size bytes: plain lines, and a backtrace before one line in 200. distinct
-// is the number of different backtraces.
+// crashLog returns a function that writes about size bytes: plain lines, and a backtrace before one
+// line in 200. distinct is the number of different backtraces.
 func crashLog(size int64, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		return writeRaw(b, path, func(l *rawLogs) {

@@ -81,7 +81,7 @@ func newDaemon(ctx context.Context, b *binaries, p *programs, log, dir string) (
 	return d, nil
 }
 
-// want is the file with the output that the daemon must write.
+// want returns the path of the file with the output that the daemon must write.
 func (d *daemon) want() string { return filepath.Join(d.dir, "want") }
 
 // configure writes a configuration with one pipeline, and returns the daemon's command line.

@@ -31,7 +31,7 @@ func (w *logWriter) printf(format string, args ...any) {
 	w.size += int64(n)
 }
 
-// create writes a log by calling f. Only a complete file gets the name.
+// create writes a log by calling f. Only a complete log gets the name path.
 func create(path string, f func(w *logWriter)) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "new-")
 	if err != nil {
@@ -66,8 +66,8 @@ func frames(name string, n, distinct int) func(b *binaries, path string) error {
 	}
 }
 
-// mixed writes a log of about size bytes. On average, percent % of its lines are frames; the others
-// are plain.
+// mixed returns a function that writes a log of about size bytes. On average, percent % of its
+// lines are frames; the others are plain.
 func mixed(name string, size int64, percent, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, distinct)
@@ -88,8 +88,8 @@ func mixed(name string, size int64, percent, distinct int) func(b *binaries, pat
 	}
 }
 
-// crashes writes about size bytes: plain lines, and a backtrace of depth frames before one line in
-// 200. distinct is the number of different backtraces.
+// crashes returns a function that writes about size bytes: plain lines, and a backtrace of depth
+// frames before one line in 200. distinct is the number of different backtraces.
 func crashes(name string, size int64, distinct int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		c, err := b.code(name, 0)
@@ -116,7 +116,7 @@ func crashes(name string, size int64, distinct int) func(b *binaries, path strin
 	}
 }
 
-// plain writes about size bytes without markup.
+// plain returns a function that writes about size bytes without markup.
 func plain(size int64) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		r := rand.New(rand.NewPCG(1, 1))

@@ -26,8 +26,8 @@ __attribute__((noinline)) int outer(int x) { volatile int y = inner(x); return y
 int entry(int x) { return outer(x) + outer(x + 1); }
 `
 
-// manyModules makes n shared libraries that differ only in their build IDs, and writes a log of
-// frames in them.
+// manyModules returns a function that makes n shared libraries that differ only in their build IDs,
+// and writes a log of frames in them.
 func manyModules(n, frames int) func(b *binaries, path string) error {
 	return func(b *binaries, path string) error {
 		dir, err := os.MkdirTemp(b.dir, "new-")

@@ -11,8 +11,8 @@ import (
 // scripts do.
 var countAddresses = []string{"awk", `/^\t0x/ { n[$1]++ } END { for (a in n) print a, n[a] }`}
 
-// trace writes an sp-rtrace report of about size bytes, with blocks allocated and freed.
-// distinct is the number of different callers, all in one library.
+// trace returns a function that writes an sp-rtrace report of about size bytes, with blocks
+// allocated and freed. distinct is the number of different callers, all in one library.
 func trace(size int64, distinct int) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		name, calls, err := reportedCalls(distinct)

@@ -42,7 +42,8 @@ func againstScript(b *binaries, command, _ string) (other, mine *contender) {
 	return contend("LLVM_SYMBOLIZER_PATH="+filepath.Join("/usr/bin", reference), "asan_symbolize-19", "--demangle"), filtering(b, command)
 }
 
-// values writes about size bytes of lines with hexadecimal values, but without frames.
+// values returns a function that writes about size bytes of lines with hexadecimal values, but
+// without frames.
 func values(size int64) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		r := rand.New(rand.NewPCG(3, 3))
@@ -66,8 +67,8 @@ var likeFrames = []string{
 	`"o":"%x"`, `"build_id_offset": %d`, "d_o%d", "wn] %x", "CPU:%d PC:%#x:%#x", "|%#x [", "%d %#x - ", "%x@%x", "%#x", "%#016x", "ffffffff%08x",
 }
 
-// frameLike writes about size bytes of lines in which every third word may begin or end a frame,
-// but none does.
+// frameLike returns a function that writes about size bytes of lines in which every third word may
+// begin or end a frame, but none does.
 func frameLike(size int64) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		r := rand.New(rand.NewPCG(4, 4))

@@ -18,20 +18,21 @@ var elementTree = []string{"python3", "-c", "import sys, xml.etree.ElementTree a
 // symbols.
 const reported = "/usr/lib/*/libLLVM.so.19.1"
 
-// valgrindReport writes a Valgrind report of about size bytes: leaks with callers in a library.
-// distinct is the number of different callers. Stacks repeat after at most distinct leaks.
+// valgrindReport returns a function that writes a Valgrind report of about size bytes: leaks with
+// callers in a library. distinct is the number of different callers. Stacks repeat after at most
+// distinct leaks.
 func valgrindReport(size int64, distinct int) func(b *binaries, path string) error {
 	return leaks(size, distinct, depth, func(i, j int) int { return i*7 + j })
 }
 
-// differentLeaks writes a report like valgrindReport, but with longer stacks that all differ.
+// differentLeaks is like valgrindReport, but the stacks are longer and all differ.
 func differentLeaks(size int64, distinct int) func(b *binaries, path string) error {
 	r := rand.New(rand.NewPCG(7, 7))
 	return leaks(size, distinct, 28, func(int, int) int { return r.IntN(distinct) })
 }
 
-// leaks writes a report of leaks with depth callers. place chooses caller j of leak i, by
-// number.
+// leaks returns a function that writes a report of leaks with depth callers. place chooses caller j
+// of leak i, by number.
 func leaks(size int64, distinct, depth int, place func(i, j int) int) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		name, calls, err := reportedCalls(distinct)

@@ -147,7 +147,7 @@ func untuned(rows []workload, name, tuned string) []workload {
 	return rows
 }
 
-// indexing compares the time to index a file.
+// indexing compares the time to index the binary name.
 func indexing(name string) func(b *binaries, command, out string) (other, mine *contender) {
 	return func(b *binaries, command, out string) (other, mine *contender) {
 		return contend("llvm-gsymutil-19", "--quiet", "--num-threads=2", "--convert="+b.bin(name), "--out-file="+filepath.Join(out, "other")),

@@ -82,7 +82,7 @@ func (w *traceTwin) wantNothing(t *testing.T, log []byte, args ...string) {
 	}
 }
 
-// wantOnce fails the test if filtering the output again changes it.
+// wantOnce fails the test if filtering the filtered log again changes it.
 func (w *traceTwin) wantOnce(t *testing.T, log []byte, args ...string) {
 	t.Helper()
 	once := w.text(t, log, args...)

@@ -70,7 +70,7 @@ var (
 	entryFunction     = regexp.MustCompile(`^(el1[ht]_64_|asm_exc_|asm_sysvec_|asm_common_interrupt|ret_from_exception|handle_exception)`)
 )
 
-// addressLines match the added lines for registers on arm and riscv.
+// addressLines match lines that symfilter adds for registers on arm and riscv.
 var addressLines = regexp.MustCompile(`(?m)^(--- 0x[0-9a-f]+: |  \(inlined by\) ).*\n`)
 
 // recordedLogOf returns the places in a kernel's log, for any processor.

@@ -34,7 +34,7 @@ func fixture(t *testing.T) (log, golden string) {
 	return log, golden
 }
 
-// noSystemDebug excludes this machine's debug packages.
+// noSystemDebug makes symfilter skip the debug folders of this machine.
 const noSystemDebug = "SYMFILTER_NO_DEFAULT_DEBUG_DIRECTORIES=true"
 
 func TestSidecarScript(t *testing.T) {

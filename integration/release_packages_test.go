@@ -21,7 +21,7 @@ import (
 )
 
 // packageFiles returns the files that both packages install, except zsh's completions and Debian's
-// own records. The examples are all that docs/operations.md names, without the one that needs the
+// own records. The examples are all files of examples/daemon, except compose.yaml, which needs the
 // checkout.
 func packageFiles(t *testing.T) []string {
 	t.Helper()

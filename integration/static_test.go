@@ -208,7 +208,7 @@ func snapshot(t *testing.T) string {
 	return dir
 }
 
-// buildStatic returns the file built by the script in the tree dir.
+// buildStatic runs the script build-static of the tree in dir, and returns the file that it built.
 func buildStatic(t *testing.T, dir string) string {
 	t.Helper()
 	product := filepath.Join(t.TempDir(), "symfilter")

@@ -36,7 +36,7 @@ type twinBuild struct {
 	link     []string // flags of the program alone: -no-pie, libraries
 }
 
-// newTraceTwin builds testdata/twin/NAME.cc.
+// newTraceTwin builds testdata/twin/NAME.cc in a temporary folder.
 func newTraceTwin(t *testing.T, name string, b twinBuild) *traceTwin {
 	t.Helper()
 	return newTraceTwinIn(t, t.TempDir(), name, b)
@@ -102,7 +102,7 @@ func (w *traceTwin) text(t *testing.T, log []byte, args ...string) string {
 	return run(t, log, command, append([]string{"--debug-file-directory", w.debug}, args...)...)
 }
 
-// wantSame fails the test if filtering the output for log again changes it.
+// wantSame fails the test if filtering the filtered log again changes it.
 func (w *traceTwin) wantSame(t *testing.T, log []byte, args ...string) {
 	t.Helper()
 	once := w.text(t, log, args...)

@@ -104,7 +104,7 @@ func TestStrippedReportsSayWhatTheirTwinsSay(t *testing.T) {
 	}
 }
 
-// A score counts the sites of a report by their answers.
+// A score counts the addresses in a report's stacks by their answers, and biases of objects.
 type score struct {
 	frames, right, lines, inlined int // compared; equal to the twin; with lines; of several functions
 	// different from the twin, but equal to another reader of the debug information

@@ -198,5 +198,6 @@ func parse(s string, base int) (uint64, error) {
 	return n, nil
 }
 
-// startsAsNumber reports whether s begins with a digit. Compilers give no symbol such a name.
+// startsAsNumber reports whether s begins with a digit. No compiler begins a symbol's name with
+// one.
 func startsAsNumber(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A Form is a format of lines.
+// A Form is the line format of a container's log file.
 type Form uint8
 
 const (

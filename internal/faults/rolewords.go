@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// A roleWord is a meaning of words before a stack.
+// A roleWord is a bit for one meaning of the words that introduce a stack.
 type roleWord uint8
 
 const (

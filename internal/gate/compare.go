@@ -10,7 +10,7 @@ import (
 // A State is the result of a comparison for one finding.
 type State uint8
 
-// The states.
+// The states of a finding.
 const (
 	NotCompared State = iota
 	New               // unknown before, or expired, or not Identified: see Compare

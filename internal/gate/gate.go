@@ -79,8 +79,8 @@ func (r *Run) Missing() (reasons []string) {
 	return reasons
 }
 
-// list returns the kind, the function and the place of the first changes, and the number of the
-// others. Of an Unnamed change, it returns only the kind.
+// list returns the kind, the function, and the file and line of the first changes, and the number
+// of the others. Of an Unnamed change, it returns only the kind.
 func (r *Run) list(changes []Change) string {
 	var all []string
 	for _, change := range changes[:min(len(changes), shown)] {

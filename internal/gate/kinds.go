@@ -175,7 +175,7 @@ func distance(a, b string) int {
 // harmless are the kinds that fail a gate only if the gate names them or all kinds.
 var harmless = []string{"Leak_StillReachable", "Leak_IndirectlyLost", "indirect-leak"}
 
-// The tools: Valgrind's, and tools with findings in logs.
+// Tools of Valgrind, and other tools with findings in logs.
 var (
 	valgrindTools = []string{"memcheck", "helgrind", "drd", "exp-sgcheck", "exp-ptrcheck"}
 	logTools      = []string{
@@ -218,8 +218,8 @@ var sanitizerKinds = []string{
 	"float-cast-overflow", "implicit-conversion", "function-type-mismatch", "cfi-bad-type", "invalid-builtin-use", "undefined-behavior",
 }
 
-// crashKinds are the kinds of other crashes in logs. The last ones belong to the sanitizers of
-// Linux.
+// crashKinds are the kinds of other crashes in logs. The kinds of the Linux kernel's sanitizers are
+// last.
 var crashKinds = []string{
 	"panic", "fatal", "assertion", "terminate", "crash", "stack-smashing", "buffer-overflow", "heap-corruption", "access-violation",
 	"general-protection-fault", "oops", "BUG", "WARNING", "gwp-asan",

@@ -54,7 +54,7 @@ func TestGuardsAreTested(t *testing.T) {
 // failed matches the output of a failed test or a crashed process.
 var failed = regexp.MustCompile(`(?m)^\s*--- FAIL|^panic: |^fatal error: `)
 
-// run checks that the test fails if the file has this text.
+// run checks that m's test fails if m's file has this text.
 func (m mutation) run(t *testing.T, text string) {
 	dir, env := root(t), os.Environ()
 	if filepath.Ext(m.file) == ".go" {

@@ -101,7 +101,7 @@ var direction = map[string][]string{
 	"internal/mozilla":      {"symbolize", "buildid", "internal/batch"},
 	"internal/symbolicator": {"symbolize", "buildid", "internal/batch"},
 
-	// a separate binary: what it links does not slow down the start of the command
+	// a separate binary: its packages do not slow down the start of the command
 	"internal/daemon": {"", "internal/input", "filter", "internal/follow", "symbolize", "debuginfod", "internal/doctor", "internal/service", "internal/sandbox", "internal/seldom", "internal/contextfile", "internal/checkpoint", "internal/written", "internal/unpack", "internal/access", "internal/batch", "internal/mozilla", "internal/symbolicator", "internal/profile", "internal/report", "internal/object", "buildid"},
 }
 
@@ -137,7 +137,7 @@ var (
 	}
 )
 
-// only lists, by import, the packages that may import it outside of tests.
+// only has, for an import, the packages that may import it outside of tests.
 var only = map[string][]string{
 	"github.com/fsnotify/fsnotify": {"internal/follow"},
 	"go.yaml.in/yaml/v3":           {"internal/daemon"},

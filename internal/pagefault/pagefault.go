@@ -2,8 +2,8 @@
 // [debug.SetPanicOnFault]. The cause is a truncated mapped file, or a failing disk.
 package pagefault
 
-// Is reports whether a recovered value is the runtime's error for an unreadable address. Nil
-// pointers and indexes out of range are not.
+// Is reports whether a recovered value is the runtime's error for an unreadable address. It returns
+// false for nil pointers and indexes out of range.
 func Is(recovered any) bool {
 	_, fault := recovered.(interface{ Addr() uintptr })
 	return fault

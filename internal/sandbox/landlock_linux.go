@@ -11,9 +11,9 @@ import (
 
 var errOtherProcesses = errors.New("symfilter has to read files of other processes in /proc")
 
-// Rights to files that the process gives up outside of the policy's folders, by the first
-// version of Landlock that knows them. Reading remains, since modules, .dwo files, linked debug
-// files and rotated logs may be anywhere.
+// Rights to files that the process gives up outside of the policy's folders, by the first version
+// of Landlock that has them. Reading remains, since modules, .dwo files, linked debug files and
+// rotated logs may be anywhere.
 const (
 	rights1 = unix.LANDLOCK_ACCESS_FS_EXECUTE |
 		unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
