@@ -239,7 +239,8 @@ func readProfile(t *testing.T, out string) *profile {
 
 func (r *profileRecord) name() string { return r.Function.(string) }
 
-// check compares a profile with its own sums.
+// check checks that the costs of a profile's functions, places and parts add up, and that none
+// exceeds the total.
 func (p *profile) check(t *testing.T) {
 	t.Helper()
 	sum, places, parts, lines := map[string]int64{}, map[string]int64{}, map[string]int64{}, map[string]int64{}

@@ -33,7 +33,7 @@ type savedFile struct {
 	}
 }
 
-// readCheckpoint reads a state file. For each path, the last record is valid.
+// readCheckpoint reads a state file. Only the last record of a path is valid.
 func readCheckpoint(t *testing.T, name string) (c checkpoint) {
 	t.Helper()
 	data, err := os.ReadFile(name)

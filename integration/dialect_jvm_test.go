@@ -20,7 +20,7 @@ import (
 // diedCalls is the stack of a twin's program that crashes in its function fall.
 var diedCalls = []string{"inventory.h/fall", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 
-// The error log names libraries without folders, and has their paths in the maps, some hundred
+// Java's error log names libraries without folders, and has their paths in the maps, some hundred
 // lines later. If the log is a file, the frames are resolved in place.
 func TestErrorLogsOfJavaAreResolvedInFiles(t *testing.T) {
 	for name, link := range map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}} {

@@ -17,7 +17,7 @@ type Writer struct {
 // NewWriter returns a Writer to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Write writes p, except an incomplete character or a carriage return at its end.
+// Write writes p. It holds back an incomplete character or a carriage return at the end of p.
 func (w *Writer) Write(p []byte) (int, error) {
 	text := p
 	if len(w.held) > 0 {

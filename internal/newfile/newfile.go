@@ -100,7 +100,7 @@ func (f *File) syncDir(name string) {
 	}
 }
 
-// Chtimes sets the times of the file. A zero time keeps the present time.
+// Chtimes sets the times of the file. A zero time leaves that time unchanged.
 func (f *File) Chtimes(accessed, modified time.Time) error {
 	if f.temp != "" {
 		return f.root.Chtimes(f.temp, accessed, modified)

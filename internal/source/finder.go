@@ -18,8 +18,8 @@ import (
 )
 
 // A Server fetches source files by the build ID of their program and the absolute path in its debug
-// information. Its error wraps [fs.ErrNotExist] if no server has the file. A *debuginfod.Client is
-// a Server.
+// information. The error of Source wraps [fs.ErrNotExist] if no server has the file. A
+// *debuginfod.Client is a Server.
 type Server interface {
 	Source(ctx context.Context, id buildid.ID, path string, note func(buildid.Attempt)) ([]byte, error)
 }
