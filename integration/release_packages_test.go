@@ -81,7 +81,7 @@ func nextRelease(t *testing.T, tree string) string {
 // A machine is the root folder of a new Debian made by debootstrap.
 type machine struct{ root string }
 
-// newMachine unpacks a Debian. Only root can do so.
+// newMachine unpacks the root file system of a Debian machine. Only root can do so.
 func newMachine(t *testing.T) machine {
 	t.Helper()
 	if os.Getuid() != 0 {

@@ -100,7 +100,7 @@ func (r *material) image(l *layout, p *product) (v1.Descriptor, error) {
 // layout is the content of an image layout, by digest.
 type layout map[digest.Digest][]byte
 
-// add adds bytes, and returns their descriptor.
+// add adds data, and returns its descriptor.
 func (l *layout) add(mediaType string, data []byte) v1.Descriptor {
 	d := v1.Descriptor{MediaType: mediaType, Digest: digest.FromBytes(data), Size: int64(len(data))}
 	(*l)[d.Digest] = data
