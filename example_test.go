@@ -54,8 +54,8 @@ func ExampleOpened_Lookup() {
 	// int inventory::run<main::$_1>(main::$_1) /src/inventory/main.cc:40
 }
 
-// A program logs through a Filter, and the addresses in its records get names. The modules come
-// before them, here those of a device whose log the program passes on.
+// Records that a program logs through a Filter get names for their addresses. The elements of the
+// modules must come first. Here they are of a device whose log the program passes on.
 func Example_slog() {
 	o := symfilter.Defaults()
 	o.Symbols.DebugDirs = []string{"testdata/debug"}

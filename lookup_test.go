@@ -12,8 +12,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// Answers come in the order of the addresses, also for repeated addresses and addresses without a
-// symbol.
+// The same must hold for repeated addresses, and for addresses without a symbol.
 func TestAnswersComeInTheOrderOfTheAddresses(t *testing.T) {
 	opened, err := Symbols{DebugDirs: []string{"testdata/debug"}, NoCache: true, NoDefaultDebugDirs: true}.Open()
 	if err != nil {

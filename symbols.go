@@ -6,9 +6,9 @@
 //	io.Copy(f, log)
 //	f.Close()
 //
-// [Symbols] names the places of debug files. Its method Open returns a symbolizer and a cache with
-// the command's finders, servers and budgets. It is for programs that filter many logs, or that
-// call a [github.com/symfilter/symfilter/symbolize.Symbolizer] themselves.
+// Programs that filter many logs, or that call a
+// [github.com/symfilter/symfilter/symbolize.Symbolizer] themselves, use [Symbols.Open]. It returns
+// a symbolizer and a cache with the command's finders, servers and budgets.
 package symfilter
 
 import (
@@ -39,8 +39,8 @@ var systemDebugDir = DebugDir
 // that is [filter.DefaultCacheSize].
 const cacheShare = 16
 
-// Symbols are the places of debug files. The zero value uses the system's folder and the module's
-// own path, keeps indexes in the user's cache, and uses no server.
+// Symbols selects where debug files are found. The zero value uses the system's folder and the
+// module's own path, keeps indexes in the user's cache, and uses no server.
 type Symbols struct {
 	// SymbolPaths are files, folders and zip files to search for build IDs. IDsFiles are
 	// ids.txt files. BuildIDDirs are trees of .build-id, and DebugDirs trees of GDB's layout.
@@ -84,7 +84,7 @@ type Opened struct {
 	Cache      *filter.Cache      // cache of rendered frames
 	Servers    *debuginfod.Client // nil without servers or their cache
 
-	// SymbolPath is the finder for SymbolPaths; nil without them.
+	// SymbolPath is the finder for SymbolPaths; nil if SymbolPaths is empty.
 	SymbolPath *buildid.SymbolPath
 
 	closers []io.Closer
@@ -105,8 +105,8 @@ func UserCacheDir() string {
 	return filepath.Join(dir, "symfilter")
 }
 
-// Open opens the symbols. It searches and fetches nothing before the first question about a
-// build ID. It fails only if Servers is invalid. The caller closes the Opened.
+// Open opens the symbols. It searches and fetches nothing before the first lookup of a build ID. It
+// fails only if Servers is invalid. The caller closes the Opened.
 func (s Symbols) Open() (*Opened, error) {
 	if s.MaxMemory == 0 {
 		s.MaxMemory = symbolize.DefaultMaxMemory
@@ -150,8 +150,8 @@ func (s Symbols) Open() (*Opened, error) {
 	return opened, nil
 }
 
-// finders returns the finders of debug files on this machine: the places in Symbols, the
-// system's folder, and last the module's own path.
+// finders returns the finders of debug files on this machine: for the files and folders in Symbols,
+// the system's folder, and last the module's own path.
 func (s *Symbols) finders(opened *Opened) (all []symbolize.Finder) {
 	if len(s.SymbolPaths) > 0 {
 		p := buildid.OpenSymbolPath(buildid.SymbolPathOptions{Paths: s.SymbolPaths, CacheDir: s.CacheDir})
@@ -190,9 +190,9 @@ func (o *Opened) Complete(prefix buildid.ID) (id buildid.ID) {
 	return id
 }
 
-// Find returns the first file on this machine that q asks for and accept accepts. The caller
-// closes it. Find searches the places of the Symbols, but neither servers nor their cache. The
-// error wraps [io/fs.ErrNotExist] if no place has such a file.
+// Find returns the first file on this machine that matches q and for which accept returns true. The
+// caller closes the file. Find does not use servers or their cache. The error wraps
+// [io/fs.ErrNotExist] if there is no such file.
 func (o *Opened) Find(ctx context.Context, q buildid.Query, accept func(*buildid.File) bool) (*buildid.File, error) {
 	var failed error
 	for _, finder := range o.local {

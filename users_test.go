@@ -122,7 +122,7 @@ func chunks(b []byte, n int) func(func([]byte) bool) {
 	}
 }
 
-// askSymbolizer asks every question of the symbolizer about the modules of the log and one that no
+// askSymbolizer calls all lookup methods of s, for the modules of the log and for a module that no
 // server has.
 func askSymbolizer(t *testing.T, s *symbolize.Symbolizer, user int) {
 	var ids []buildid.ID
@@ -165,8 +165,8 @@ func askSymbolizer(t *testing.T, s *symbolize.Symbolizer, user int) {
 	}
 }
 
-// userServers returns the URLs of a server that does not answer before the last one has sent all
-// debug files of testdata, one that fails, and that last one.
+// userServers returns the URLs of three servers. The first does not answer before the third has
+// sent all debug files of testdata, the second fails, and the third works.
 func userServers(t *testing.T) []string {
 	t.Helper()
 	sent := make(chan struct{}) // closed when all files were sent

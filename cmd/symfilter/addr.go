@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// bytes of a line of standard input; mangled names of C++ have some KiB
+	// longest line of standard input, in bytes; mangled C++ names can take several KiB
 	maxAddrLine = 64 << 10
-	addrChunk   = 64 << 10 // bytes of answers that are written together
+	addrChunk   = 64 << 10 // bytes of answers that are buffered before a write
 )
 
 // runAddr prints the functions and lines at addresses of files. The addresses are words of the
@@ -81,14 +81,14 @@ type askedAddress struct {
 	word address.Word
 }
 
-// askedAddresses is the command line of symfilter addr.
+// askedAddresses holds the arguments of symfilter addr.
 type askedAddresses struct {
 	reader address.Reader
 	file   *doctor.Subject // nil: each word names its file
 	words  []askedAddress  // empty: addresses are read from standard input
 }
 
-// askedAddresses reads the arguments of symfilter addr. With an error, code is the exit code.
+// askedAddresses reads the arguments of symfilter addr. If err is not nil, code is the exit code.
 func (c *config) askedAddresses(args []string) (asked *askedAddresses, code int, err error) {
 	asked = &askedAddresses{reader: address.Reader{InFile: c.offsets}}
 	if len(args) == 0 {
@@ -196,8 +196,8 @@ func (a *addresses) flush() bool {
 	return !a.unwritten
 }
 
-// end reports the addresses without a name, and returns the exit code of the run. code is the code
-// of an earlier error.
+// end reports the addresses without a name, and returns the exit code of the run. code is the exit
+// code so far.
 func (a *addresses) end(code int) int {
 	a.status.set("")
 	if n := a.noAddress.n; n > 0 {

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// remembered files; a desktop program maps some hundred
+	// files kept open; a desktop program maps a few hundred
 	maxAddrModules  = 1024
-	maxShownMistake = 300 // bytes on standard error; a line may have 64 KiB
+	maxShownMistake = 300 // bytes of a mistaken line to print; a line may have 64 KiB
 )
 
 type addresses struct {
@@ -41,7 +41,7 @@ type addresses struct {
 
 	lines     int64 // lines of standard input so far
 	noAddress mistakes
-	noFile    mistakes // words with a file that has no addresses
+	noFile    mistakes // words whose file is missing or cannot be used
 	unwritten bool     // the output could not be written
 }
 
@@ -60,10 +60,10 @@ func (m *mistakes) note(text string) {
 	}
 }
 
-// An addrModule is a file with addresses.
+// An addrModule is a file whose addresses are looked up.
 type addrModule struct {
 	doctor.Subject
-	err    error           // why it has no addresses
+	err    error           // why it cannot be used; nil if it can
 	ctx    context.Context // ends the wait for its debug file
 	cancel context.CancelFunc
 }
@@ -115,14 +115,14 @@ func (a *addresses) forget() {
 	clear(a.others)
 }
 
-// A located is the answer for an address, or for the addresses of one line.
+// A located is the answer for an address, or for consecutive addresses of one source line.
 type located struct {
 	module    *addrModule // nil if no file was found
 	word      string      // as in the request; empty for an address of the command line's file
 	addr, end uint64      // end is after the last address of a range; 0: one address
 	hasAddr   bool
 	resolved  bool   // the word is a name or an offset in the file, so addr is not part of the word
-	doubt     string // why the word may mean another place; empty: no doubt
+	doubt     string // why the word may mean another address; empty if it is certain
 	continues bool   // another answer for the same word follows
 
 	frames   []symbolize.Frame
@@ -170,7 +170,7 @@ func (a *addresses) answer(text string, w address.Word) {
 	a.tell(&l)
 }
 
-// named prints the answers for each place of a name.
+// named prints an answer for each address of a name.
 func (a *addresses) named(l located, w address.Word) {
 	m := l.module
 	all, err := a.Symbolizer.Named(m.ctx, m.Location(0), w.Name)
@@ -195,8 +195,8 @@ func (a *addresses) named(l located, w address.Word) {
 	}
 }
 
-// hasSize reports whether a symbol has this size: in the symbol table, or up to the next symbol, as
-// Linux counts.
+// hasSize reports whether e has this size. Linux computes sizes as distances to the next symbol, so
+// the distance is accepted, too.
 func hasSize(e symbolize.Extent, size uint64) bool {
 	return e.Size == size || e.Next != 0 && e.Next-e.Addr == size
 }
@@ -236,8 +236,8 @@ func (a *addresses) look(l *located) {
 	}
 }
 
-// variableAt returns the variable at l.addr. It returns nil if no variable is there, or if the
-// frames are as good: the innermost frame has a file, or the variable has no known member.
+// variableAt returns the variable at l.addr, or nil if there is none. Frames take precedence if the
+// innermost frame has a file, or if the accessed member is unknown.
 func (a *addresses) variableAt(l *located) *symbolize.Variable {
 	if l.err != nil || len(l.frames) > 0 && l.frames[0].File != "" {
 		return nil

@@ -40,7 +40,7 @@ func (a *addresses) text(l *located) {
 	a.out = append(b, '\n')
 }
 
-// appendPlace appends the word of the answer, and the address.
+// appendPlace appends the word of the request, and the address.
 func (l *located) appendPlace(b []byte) []byte {
 	if l.word != "" || !l.hasAddr {
 		b = escape.AppendText(b, l.word, "")
@@ -105,8 +105,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// frameText returns the name of a function, and its line. If the line is unknown, the name has the
-// offset.
+// frameText returns the function of a frame, and its file and line. If the file is unknown, the
+// function includes the offset.
 func frameText(f *symbolize.Frame) (function, line string) {
 	function = f.Func
 	if function == "" {

@@ -21,7 +21,7 @@ type standard struct {
 	text         io.Writer // writes to out, and keeps the error of a failed write
 }
 
-const anyNumber = 1 << 30 // arguments
+const anyNumber = 1 << 30 // of arguments: no limit
 
 // commands is the table of commands, in the order of the help. It is a function, since the commands
 // print the table: a variable would depend on itself.
@@ -57,7 +57,7 @@ func (cmd *command) isReport() bool { return cmd.In&ofReports != 0 }
 
 func noWords() []string { return nil }
 
-// pages returns the words that help takes.
+// pages returns the names of the pages that "symfilter help" prints.
 func pages() []string { return commandLine().Pages() }
 
 // commandLine returns all tables of the command line, which package cli renders.

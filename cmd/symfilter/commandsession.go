@@ -30,7 +30,7 @@ type session struct {
 	servers *debuginfod.Client
 }
 
-// session begins a session without symbols, which the caller must close.
+// session starts a session without symbols. The caller must close the session.
 func (c *config) session(std standard) (*session, error) {
 	s := &session{c: c, status: &statusLine{}}
 	if isTerminal(std.err) && !c.quiet {
@@ -135,15 +135,15 @@ func (c *config) search() *doctor.Search {
 	return s
 }
 
-// search describes where the session searches for debug files, including the opened places.
+// search describes where the session searches for debug files, including the opened symbols.
 func (s *session) search() *doctor.Search {
 	search := s.c.search()
 	search.Opened = s.Opened
 	return search
 }
 
-// warn reports places of the command line that cannot hold debug files. fromStdin is set without a
-// FILE.
+// warn reports files and folders in flags that cannot hold debug files. fromStdin is set if the
+// command line names no input.
 func (s *session) warn(fromStdin bool) {
 	for _, message := range s.search().Warnings(fromStdin) {
 		s.diag.printf("%s", message)
@@ -172,7 +172,7 @@ func (s *session) report(sum doctor.Counts, searched bool) {
 }
 
 // summarize prints lines about addresses without a source line or a name, if any. If quick is set,
-// summarize takes little time.
+// it does not read the package lists of dpkg, which may take long.
 func (s *session) summarize(sum doctor.Counts, quick bool) {
 	if s.c.quiet || s.c.output == outputMarkup {
 		return // open no files of --image: the run may have to end at once
@@ -188,8 +188,8 @@ func (s *session) summarize(sum doctor.Counts, quick bool) {
 	}
 }
 
-// symbols returns the places of debug files. The order of the search is: places named for this run,
-// the system's folder, the module's own file, and the servers.
+// symbols returns where to look for debug files: in files and folders named by flags, the system's
+// folder, the module's own path, and the servers, in this order.
 func (c *config) symbols(servers *debuginfod.Client) symfilter.Symbols {
 	return symfilter.Symbols{
 		SymbolPaths: c.search().Scanned(),

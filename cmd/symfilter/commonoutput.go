@@ -48,7 +48,8 @@ type fileLines struct {
 	name   string
 	prefix []byte // prefix of each line
 	quiet  bool   // print nothing
-	// o.mu is held from the beginning of a line to its end; package follow ends each line
+	// set while this file holds o.mu: from the beginning of a line to its end. Package follow ends
+	// each line
 	held  bool
 	start bool  // the next byte starts a line
 	end   int64 // offset in the output after the last written byte

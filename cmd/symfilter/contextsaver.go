@@ -16,7 +16,7 @@ const (
 	// delay after a change: the next maps of a process often follow at once
 	keepSoon  = 100 * time.Millisecond
 	keepAgain = time.Second // shortest time between two contexts
-	keepShare = 50          // contexts take at most 1/50 of the time
+	keepShare = 50          // making contexts takes at most 1/50 of the time
 )
 
 // A contextSaver saves the context of standard input to the file of --context-file: soon after a
@@ -27,7 +27,7 @@ type contextSaver struct {
 	context []byte // context of the previous run, until the first line; nil: none
 	diag    *diagnostics
 
-	// guarded by the mutex of the pass
+	// guarded by of.mu
 	of       *pass
 	timer    *time.Timer
 	pending  bool
@@ -96,7 +96,7 @@ func (k *contextSaver) begin(p *pass) {
 	k.timer.Stop()
 }
 
-// look is called after lines were filtered. The mutex of the pass is held.
+// look schedules a save if the processes have changed. k.of.mu is held.
 func (k *contextSaver) look() {
 	if k == nil || !k.of.input.ProcessesChanged() || k.pending {
 		return
@@ -139,7 +139,7 @@ func (k *contextSaver) retry() {
 	k.timer.Reset(max(keepAgain, time.Until(k.earliest)))
 }
 
-// end saves the context at the end of the input. The mutex of the pass is held.
+// end saves the context at the end of the input. k.of.mu is held.
 func (k *contextSaver) end() {
 	if k == nil {
 		return

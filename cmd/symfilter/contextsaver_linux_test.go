@@ -164,7 +164,7 @@ func TestContextsAreSavedWhenTheyCanBe(t *testing.T) {
 	}
 }
 
-// The line is cut at a block's end, since the reader closes the output.
+// The reader has closed the output. The run stops after a block that ends within an element.
 func TestLinesThatAreCutAreNotDiagnosed(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	line := fmt.Sprintf("%-50s\n", "at {{{pc:0x1234:pc}}} and more")

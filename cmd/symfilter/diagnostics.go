@@ -19,7 +19,7 @@ type diagnostics struct {
 	quiet, verbose bool
 
 	mu         sync.Mutex
-	second     time.Time // start of the second of the counts
+	second     time.Time // start of the second that lines and sums refer to
 	lines      int       // printed lines about places in the inputs
 	sums       int       // printed lines about whole inputs
 	suppressed int64     // since the last printed line

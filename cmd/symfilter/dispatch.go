@@ -160,7 +160,7 @@ type dispatched struct {
 }
 
 // dispatch interprets the words that select the command or another set of flags. Only the first
-// word can be a command's name: later, or written as ./man, it is a log.
+// word can be a command's name. A later word, or a path such as ./man, is a log.
 func dispatch(args []string, lookup func(string) (string, bool)) dispatched {
 	d := dispatched{command: commandNamed(""), args: args}
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {

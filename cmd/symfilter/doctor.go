@@ -14,9 +14,9 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// runDoctor examines the places of debug files. With a build ID, an ELF file or a log, it also
-// searches for debug files. The exit code is 1 if a place is unusable or a debug file is missing.
-// With --report, only an error changes the code.
+// runDoctor checks the folders and servers of debug files. For a build ID, an ELF file or a log, it
+// also searches for debug files. The exit code is 1 if a folder or server is unusable, or a debug
+// file is missing. With --report, only an error changes the code.
 func runDoctor(c *config, args []string, std standard) (int, error) {
 	if c.which != "" {
 		return c.whichBuild(args, std)
@@ -64,8 +64,8 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	return exitOK, nil
 }
 
-// examineAll lets x examine all places and the arguments. The process is confined before anything
-// of unknown origin is read.
+// examineAll lets x examine the folders, the servers and the arguments. The process is confined
+// before anything of unknown origin is read.
 func (s *session) examineAll(x *doctor.Examination, about *doctor.Subject, args []string, in *os.File, report *doctorReport) error {
 	ctx, c := context.Background(), s.c
 	x.Cache(s.servers)
@@ -126,7 +126,7 @@ func (s *session) examineLog(ctx context.Context, x *doctor.Examination, about *
 }
 
 // examine filters in without output, and returns the counts of unresolved addresses. hint returns
-// advice if nothing was resolved. printer may be nil.
+// advice if nothing was resolved, or "". printer may be nil.
 func (s *session) examine(ctx context.Context, in *os.File, label string, printer filter.Printer) (found doctor.Counts, hint func(label string) string, err error) {
 	c := s.c
 	prefixes, err := c.prefixMaps()

@@ -42,7 +42,7 @@ type followed struct {
 
 	mu sync.Mutex
 	engine
-	hinted  bool        // no hint about the file may follow
+	hinted  bool        // a hint was printed, or an earlier run has read the beginning
 	silence *time.Timer // nil until lines are kept because their format is unknown
 	ended   bool        // nothing more is printed
 	err     error       // error of the timer's goroutine
@@ -126,7 +126,8 @@ func (f *followed) beQuiet(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.out.quiet != on {
-		// kept lines come before the change; the next write reports an error again
+		// lines kept for an unknown format came before the change; the next write returns the
+		// error, if any
 		f.input.Decide()
 	}
 	if f.out.quiet && !on && f.input.Format() == input.Markup {
@@ -183,7 +184,7 @@ func (f *followed) countsSoFar() doctor.Counts {
 func (f *followed) rotated() (*follow.Sink, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	// kept lines come before the lines of the next file
+	// lines kept for an unknown format precede the lines of the next file
 	if err := f.input.Decide(); err != nil {
 		return nil, err
 	}

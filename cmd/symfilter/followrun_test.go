@@ -106,7 +106,7 @@ func TestTornLinesAreEnded(t *testing.T) {
 	}
 }
 
-// Of the quiet lines, only those that may change the meaning of later lines are filtered.
+// While printing is off, only lines that may change the meaning of later lines are filtered.
 func TestQuietLines(t *testing.T) {
 	var out bytes.Buffer
 	c := config{}
@@ -151,7 +151,7 @@ func TestQuietLines(t *testing.T) {
 	}
 }
 
-// The lines are kept until the format is known.
+// Lines are kept until the format is known, at the latest until a rotation.
 func TestLinesOfAnUnknownFormatArePrintedAtARotation(t *testing.T) {
 	var out bytes.Buffer
 	p := &followRun{stream: &stream{}, c: &config{}}
@@ -184,7 +184,7 @@ func TestLinesOfAnUnknownFormatArePrintedAtARotation(t *testing.T) {
 	}
 }
 
-// The engine must print nothing when it is closed.
+// An engine that is closed after a failed restore must print nothing.
 func TestEnginesThatCannotBeRestoredAreClosed(t *testing.T) {
 	var out bytes.Buffer
 	var begun, closed int

@@ -201,8 +201,8 @@ func (at *arrival) encoded(e input.Encoding) {
 	}
 }
 
-// asMarkup returns a translator to markup. With --output=markup, it writes to the output, otherwise
-// to the filter.
+// asMarkup returns a translator to markup. The markup goes to the output with --output=markup, and
+// to the filter without it.
 func (r *reports) asMarkup(at *arrival, translate func(dst markup.Sink) io.WriteCloser) io.WriteCloser {
 	if r.output == outputMarkup {
 		w := markup.NewWriter(at.batch.w)

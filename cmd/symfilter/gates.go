@@ -160,7 +160,7 @@ func (c *config) findingsPrinter(form string) printFindings {
 	return findingsPrinter(form)
 }
 
-// A judgement has the facts that let a gate decide after all inputs.
+// A judgement holds the facts from which a gate decides after all inputs.
 type judgement struct {
 	flags  *gateFlags
 	before *findings.Collection // findings of the inputs before the change, with --diff
@@ -181,14 +181,16 @@ func (f *found) begin(index int) {
 	f.gate.begun = len(f.Processes())
 }
 
-// ended is called after an input. mustReport is set if the input should have a report.
+// ended is called after an input. If mustReport is set and the input had no report, ended records
+// its label.
 func (f *found) ended(label string, mustReport bool) {
 	if mustReport && len(f.Processes()) == f.gate.begun {
 		f.gate.empty = append(f.gate.empty, label)
 	}
 }
 
-// compare compares the findings if a flag requests it. It must be called after all inputs.
+// compare compares the findings with those before the change, or with the baseline, if a flag
+// requests this. It must be called after all inputs.
 func (f *found) compare(result *publish.Result, today time.Time) {
 	f.Collection = f.gate.after
 	result.Collection = f.Collection
@@ -205,8 +207,9 @@ func (f *found) compare(result *publish.Result, today time.Time) {
 	}
 }
 
-// judge reports why the gate fails, if it does. With --baseline-update, it writes the baseline
-// instead, and returns an error if that fails. sound is set if all inputs were readable.
+// judge decides whether the gate fails, and reports the reasons. With --baseline-update, it first
+// writes the baseline, and returns an error if the write fails. sound is set if all inputs were
+// readable.
 func (f *found) judge(result *publish.Result, sound bool, diag *diagnostics, today time.Time) error {
 	g := f.gate.flags
 	if !g.on() {

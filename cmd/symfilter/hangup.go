@@ -26,7 +26,7 @@ type hangups struct {
 	again chan struct{}
 }
 
-// hangups returns nil if a hang-up ends the run.
+// hangups returns nil if every hang-up ends the run.
 func (c *config) hangups(files []string, in *os.File) *hangups {
 	if !c.follow.on && !((len(files) == 0 || slices.Contains(files, "-")) && written.IsPipe(in)) {
 		return nil
@@ -61,9 +61,9 @@ func (h *hangups) survived() bool {
 	return true
 }
 
-// onHangup starts a goroutine that calls do after each hang-up that the run outlives, even an
-// earlier one. Several hang-ups may cause one call. The goroutine ends when done is closed. A nil
-// hangups never calls do.
+// onHangup starts a goroutine that calls do after each hang-up that the run outlives, including a
+// hang-up before the call. Several hang-ups may cause one call of do. The goroutine ends when done
+// is closed. A nil hangups never calls do.
 func (h *hangups) onHangup(do func(), done <-chan struct{}) {
 	if h == nil {
 		return

@@ -136,7 +136,7 @@ func (x *indexRun) collect(path string, small, big *[]string) {
 	})
 }
 
-// readStart fills b with the first bytes of a file. It returns false if it cannot.
+// readStart fills b with the first bytes of a file, and reports whether the file has enough.
 func readStart(path string, b []byte) bool {
 	f, err := os.Open(path)
 	if err != nil {

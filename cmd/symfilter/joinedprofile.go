@@ -11,9 +11,9 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// joins reports whether all inputs make one profile. The outputs pprof, folded and speedscope need
-// one. The command callgrind makes one, unless files are followed, or the output is markup or
-// callgrind.
+// joins reports whether all inputs are merged into one profile. The outputs pprof, folded and
+// speedscope always are one profile. So is the output of symfilter callgrind, unless files are
+// followed, or the output is markup or callgrind.
 func (c *config) joins() bool {
 	return isStacked(c.output) || c.command == input.Callgrind.String() && !c.follow.on && c.output != outputMarkup && c.output != outputCallgrind
 }

@@ -114,8 +114,8 @@ func (c *config) openSymbols(fallback string, o symbolize.Options) (*symfilter.O
 	return symfilter.Symbols{NoIndex: c.noIndex, MaxMemory: int64(c.maxMemory), Symbolizer: o}.Open()
 }
 
-// filterLLVM filters stdin to stdout like LLVM's filter, and returns the exit code. As there, a
-// read error does not change the code.
+// filterLLVM filters stdin to stdout like LLVM's filter, and returns the exit code. A read error
+// does not change the code, as in LLVM.
 func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	offHeap := startup.LimitHeap(int64(c.maxMemory))
 	diag := &diagnostics{w: stderr, quiet: c.quiet}

@@ -194,7 +194,8 @@ func (o *llvmOptions) grouped(word string) string {
 	return ""
 }
 
-// set records a flag of llvm-symbolizer. Flags about answers to questions have no effect.
+// set records a flag of llvm-symbolizer. It ignores flags that affect only the answers for single
+// addresses.
 func (o *llvmOptions) set(flag, value string) {
 	switch flag {
 	case "--basenames":

@@ -79,7 +79,7 @@ func (l *pipeline) engine(r *filterRun, in *os.File, label string, regular bool,
 	if !l.c.explain { // the explanation at the end has the reason
 		o.Dialects.Refused = func(path string, reason error) { r.diag.printf("%s: --image %s: %v", label, path, reason) }
 	}
-	if l.c.follow.on { // the end may come much later
+	if l.c.follow.on { // report faults at once: the end may come much later
 		at.unpacked = !follow.IsArchive(label)
 		at.damaged = func(e *input.UnpackError) { r.diag.sum("%s: %v", label, e) }
 	}

@@ -101,8 +101,8 @@ func (c *config) pickOutput() error {
 	return nil
 }
 
-// An outputFile is the file of an output. It gets its name once it is complete. Until then, the
-// name has no file, so no process reads the results of an earlier run.
+// An outputFile is the file of an output. It gets its name once it is complete. An earlier file of
+// that name is removed at the start, so that no process reads old results.
 type outputFile struct {
 	*os.File
 	path  string

@@ -121,7 +121,7 @@ type profileRun struct {
 	std   standard
 	label string // label of the input
 
-	content io.Reader // not packed
+	content io.Reader // the unpacked input
 	head    []byte    // beginning of content
 	writers []io.Writer
 	closers []func() // called in reverse order

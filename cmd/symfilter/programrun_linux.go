@@ -40,7 +40,7 @@ type programRun struct {
 	stream  *stream
 
 	mu   sync.Mutex
-	code int // exit code of the run itself
+	code int // exit code if the program is not started or its output fails; else 0
 }
 
 // startProgram starts a program, filters its output, and returns its exit status.

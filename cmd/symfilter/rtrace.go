@@ -23,7 +23,8 @@ type rtraceFlags struct {
 	exclude    fileName
 }
 
-// load checks the flags together, reads the files in them, and sets processing.
+// load checks that the flags do not contradict each other, reads the files that they name, and sets
+// processing.
 func (f *rtraceFlags) load() (err error) {
 	p := &f.processing
 	switch {

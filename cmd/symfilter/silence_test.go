@@ -76,7 +76,7 @@ func TestSilenceSettlesTheFormatOfAPipe(t *testing.T) {
 				}
 				send(begin)
 				time.Sleep(silence - time.Millisecond)
-				send("") // unpacking the rest brings nothing new either
+				send("") // in packed input, this is a block without text
 				synctest.Wait()
 				early := out.String()
 				time.Sleep(2 * silence)
@@ -96,7 +96,7 @@ func TestSilenceSettlesTheFormatOfAPipe(t *testing.T) {
 	}
 }
 
-// sizes has the lengths of the buffers of its reads, which it fills, up to a number of reads.
+// A sizes is a reader that fills each buffer and records its length. It ends after most reads.
 type sizes struct {
 	got  []int
 	most int
@@ -185,7 +185,8 @@ func TestSilenceSettlesTheFormatOfAFollowedFile(t *testing.T) {
 	}
 }
 
-// Lines before them are printed, and quiet lines are never printed later.
+// Lines that arrive while printing is off are never printed. Earlier lines, kept for an unknown
+// format, are.
 func TestQuietLinesOfAnUnknownFormatStayQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out shared

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	readBlock = 256 << 10 // bytes; larger blocks leave the processor's caches
+	readBlock = 256 << 10 // bytes; larger blocks do not fit in the processor's caches
 	// bytes of the first block; the heap touches 12 more pages for a block of 256 KiB
 	firstBlock = 16 << 10
 	// pause in the input after which an unfinished line, such as a prompt, is passed on, and an
@@ -200,7 +200,8 @@ func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, 
 }
 
 // A pass filters one input. Three goroutines use the filter, under mu: one reads, one flushes after
-// a silence, and one ends the pass. The last must not wait for a read, which may never return.
+// a silence, and one ends the pass. The goroutine that ends the pass must not wait for a read,
+// which may never return.
 type pass struct {
 	mu sync.Mutex
 	engine

@@ -178,7 +178,8 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// Objects are escaped for any output. With --raw, and in pipes, reports are unchanged.
+// Names in JSON and in profiles are always escaped. With --raw, and in pipes, reports are
+// unchanged.
 func TestReportsOnATerminal(t *testing.T) {
 	const evil = "\x1b]0;title\a\x1b[31m\u202e\u00ad\u2066\U000e0041\xff\x9b5n"
 	const shown = `\x1b]0;title\x07\x1b[31m\u202e\u00ad\u2066\U000e0041\xff\x9b5n`
@@ -219,8 +220,8 @@ func TestReportsOnATerminal(t *testing.T) {
 	}
 }
 
-// The layout depends on the terminal's width, on flags and on the environment. A pipe gets none of
-// it.
+// The layout depends on the terminal's width, on flags and on the environment. Text in a pipe is
+// not laid out.
 func TestLooksOfATerminal(t *testing.T) {
 	const log = "{{{module:0:/opt/app:elf:aabb}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n" +
 		"{{{module:1:libc.so.6:elf:aacc}}}\n{{{mmap:0x2000:0x1000:load:1:rx:0}}}\n" +

@@ -46,7 +46,7 @@ func TestFlagsAreRead(t *testing.T) {
 	}
 }
 
-// This tests the previous test.
+// flagFields must find a field that is never read, and accept each kind of read.
 func TestUnreadFlagsAreFound(t *testing.T) {
 	const table = `package main
 type config struct { inner; deep struct{ field int } }
