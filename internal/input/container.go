@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// A part is a line of a container's log without its text. The text is a whole line of the
-// container, or a part of a long or unfinished line.
+// A part is the envelope of a line of a container's log. The text between head and tail is a whole
+// line of the container, or a part of a long or unfinished line.
 type part struct {
 	head   []byte // before the text
 	tail   []byte // after the text
@@ -21,15 +21,16 @@ type part struct {
 
 type container struct {
 	// open splits a line, without its line end, into envelope and text. The text has no line end,
-	// and is a part of line or of buf. open returns false if the line does not have the format.
+	// and shares memory with line or buf. open returns false if the line does not have the format.
 	open func(line []byte, buf *[]byte) (p part, text []byte, ok bool)
 
 	// seal appends a line with the envelope p, another text and a line end. whole means that the
 	// container's line ends there. For a terminal, ESC is not escaped, so colours work.
 	seal func(dst []byte, p part, text []byte, whole, terminal bool) []byte
 
-	// unfinished returns the start of the first line in b that may be a part of a longer line, or
-	// len(b). b has whole lines. The check is fast, but may be wrong: open decides.
+	// unfinished returns the offset of the first line in b that may be a part of a longer line, or
+	// len(b). b has whole lines. The check is fast, but may be wrong: open decides. hint is kept
+	// between calls.
 	unfinished func(b []byte, hint *int) int
 
 	// prefix appends the part of the envelope that a page shows before the text.
@@ -80,7 +81,7 @@ func openCRI(line []byte, _ *[]byte) (p part, text []byte, ok bool) {
 	return p, line[end+1:], true
 }
 
-const maxTags = 256 // bytes of further tags, none of which is known
+const maxTags = 256 // bytes of further tags: CRI defines none yet
 
 // timestamp returns the length of the RFC 3339 time at the beginning of b, or 0.
 func timestamp(b []byte) int {
@@ -110,7 +111,8 @@ func timestamp(b []byte) int {
 // timeForm is the form of the start of a timestamp, with 0 for each digit.
 const timeForm = "0000-00-00T00:00:00"
 
-// fitsTimeForm reports whether b begins with a time of this form, or with a part of one.
+// fitsTimeForm reports whether b begins with a time of this form, or is the beginning of such a
+// time.
 func fitsTimeForm(b []byte) bool {
 	for i := range min(len(b), len(timeForm)) {
 		if c := timeForm[i]; c == '0' && !digit(b[i]) || c != '0' && c != b[i] {
@@ -132,8 +134,8 @@ func sealCRI(dst []byte, p part, text []byte, whole, _ bool) []byte {
 	return append(append(dst, text...), '\n')
 }
 
-// unfinishedCRI checks the tag of each line. hint is the end of the tag in the previous line,
-// usually the same as in the next.
+// unfinishedCRI checks the tag of each line. hint is the end of the tag in the previous line: the
+// next line's tag usually ends there, too.
 func unfinishedCRI(b []byte, hint *int) int {
 	const stdout, stderr, end = "Z stdout F ", "Z stderr F ", len("Z stdout F ")
 	n := *hint // end of " F "
@@ -185,7 +187,7 @@ func fieldsCRI(dst []byte, p part) []byte {
 	return appendFields(dst, p, p.head[:bytes.IndexByte(p.head, ' ')])
 }
 
-// appendFields appends the members of both formats. time may be empty.
+// appendFields appends the members time, unless it is empty, and stream.
 func appendFields(dst []byte, p part, time []byte) []byte {
 	if len(time) > 0 {
 		dst = append(append(append(dst, `,"time":"`...), time...), '"')
@@ -257,8 +259,8 @@ func sealDocker(dst []byte, p part, text []byte, whole, terminal bool) []byte {
 	return append(append(dst, p.tail...), '\n')
 }
 
-// unfinishedDocker checks the end of each text. hint is its distance from the line end in the
-// previous line, usually the same as in the next.
+// unfinishedDocker checks the end of each text. hint is the distance between the end of the text
+// and the line end in the previous line, usually the same as in the next.
 func unfinishedDocker(b []byte, hint *int) int {
 	const whole = wholeDocker
 	for at := 0; at < len(b); {
@@ -402,9 +404,9 @@ func hex4(b []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// appendQuoted appends text as the inside of a JSON string. With html, it also escapes <, >, & and
-// the line ends of Unicode, as Go and Docker do. Bytes that are not UTF-8 stay unchanged, except
-// escaped surrogates. With terminal, ESC stays unchanged.
+// appendQuoted appends text as the inside of a JSON string. If html is set, it also escapes <, >, &
+// and the line ends of Unicode, as Go and Docker do. If terminal is set, it does not escape ESC. Of
+// the bytes that are not UTF-8, it escapes encoded surrogates and keeps the others.
 func appendQuoted(dst, text []byte, html, terminal bool) []byte {
 	const hex = "0123456789abcdef"
 	from := 0

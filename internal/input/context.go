@@ -95,8 +95,8 @@ func (w *Writer) AppendProcesses(dst []byte) (context []byte, ok bool) {
 	return dst, false
 }
 
-// ProcessesChanged reports whether the context of AppendProcesses has changed since its previous
-// call. It costs little.
+// ProcessesChanged reports whether the context of AppendProcesses has changed since the previous
+// call of ProcessesChanged. It is cheap.
 func (w *Writer) ProcessesChanged() bool {
 	p := w.processes()
 	return p != nil && p.ProcessesChanged()
@@ -115,7 +115,7 @@ func (w *Writer) Remember(context []byte) error {
 
 func (w *Writer) remember() {
 	if p := w.processes(); p != nil && len(w.earlier) > 0 {
-		p.Restore(w.earlier) // Remember has checked the processes; unusable facts are left out
+		p.Restore(w.earlier) // cannot fail: Remember has restored the same context
 	}
 	w.earlier = nil
 }

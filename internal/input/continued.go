@@ -5,8 +5,8 @@ import (
 	"iter"
 )
 
-// Continues reports whether the input may continue in another file, such as the successor of a
-// rotated log. Other inputs have a start and an end.
+// Continues reports whether an input of the format may continue in another file, such as the
+// successor of a rotated log. Other inputs have a start and an end.
 func (f Format) Continues() bool {
 	switch f {
 	case Markup, CRI, Docker, JSON, Journal:

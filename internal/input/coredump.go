@@ -32,7 +32,7 @@ func (e *Envelope) learnLine(line []byte) {
 		Program  string `json:"COREDUMP_EXE"`
 		Packages string `json:"COREDUMP_PACKAGE_JSON"`
 	}
-	json.Unmarshal(line, &entry) // long fields are null, and binary ones arrays
+	json.Unmarshal(line, &entry) // long fields are null, and binary fields are arrays
 	e.learnField(coredumpProgram, []byte(entry.Program))
 	e.learnField(coredumpPackages, []byte(entry.Packages))
 }

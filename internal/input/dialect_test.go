@@ -41,8 +41,8 @@ func traceLine(g *generator) string {
 		"{{{bt:0:0x50017a:pc}}}", "{{{hexdict: A: 0x50018d", "}}}", "plain", "plain", "plain")
 }
 
-// hasMaps reports whether the log may have a list of maps after a trace. A restart within such a
-// list loses the frames that it may resolve.
+// hasMaps reports whether the log may have a list of maps after a trace. After a restart within the
+// list, frames that need its earlier maps stay unresolved.
 func hasMaps(log string) bool { return strings.Contains(log, " r-xp ") }
 
 func traceLog(g *generator) []string {
@@ -135,7 +135,7 @@ func TestHeldEnvelopesAreBounded(t *testing.T) {
 	w.Close()
 }
 
-// Compare with the case without dialects: the difference should be small.
+// The case "dialects" should take little more time than the case "none".
 func BenchmarkContainerPlain(b *testing.B) {
 	line := "2016-10-06T00:17:09.669794202Z stdout F GET /index.html 200 1024 bytes in 0.3 ms {\"a\": {\"b\": 1}}\n"
 	docker := "{\"log\":\"GET /index.html 200 1024 bytes in 0.3 ms {\\\"a\\\": {\\\"b\\\": 1}}\\n\",\"stream\":\"stdout\",\"time\":\"2019-01-01T11:11:11.111111111Z\"}\n"

@@ -244,7 +244,7 @@ func (e *Envelope) done() (done, module int64) {
 	return done, module
 }
 
-// look updates e.dict and e.each, which determine the lines for the filter.
+// look updates e.dict and e.each, which select the lines that the filter gets.
 func (e *Envelope) look() { e.dict, e.each = e.f.InDict(), e.f.Wants() }
 
 // Unfinished reports whether Flush may have an effect.
@@ -343,8 +343,8 @@ func (e *Envelope) plain(b []byte) int {
 	return n
 }
 
-// line processes a line, or an entry of the journal. It returns false if the caller must print it
-// unchanged. Otherwise it calls flush before its first change.
+// line processes a line, or an entry of the journal. It returns false if the caller must print the
+// line unchanged. Before it prints or keeps anything itself, it calls flush.
 func (e *Envelope) line(line []byte, flush func()) bool {
 	if e.format == JSON || e.format == Journal {
 		return e.recordLine(line, flush)

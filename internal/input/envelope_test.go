@@ -297,7 +297,8 @@ func TestContainerLogWithoutMarkupIsUntouched(t *testing.T) {
 	}
 }
 
-// opened returns the lines of a container's log, with joined parts. It is a parser of its own.
+// opened returns the lines of a container's log, with joined parts. It does not use the tested
+// parser.
 func opened(t *testing.T, f Format, log string) (lines []string) {
 	t.Helper()
 	part := make(map[string]string)
@@ -338,8 +339,8 @@ func TestContainerLogIsFilteredAsWhatItHolds(t *testing.T) {
 				for range 1 + g.IntN(30) {
 					line := strings.ToValidUTF8(g.line(false), "?")
 					if strings.Contains(line, "{{{m") {
-						// otherwise lines may merge, with another result if a part was already
-						// printed
+						// module lines could merge, and the result would depend on the parts
+						// already printed
 						line += g.word()
 					}
 					lines = append(lines, line)
@@ -526,8 +527,8 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
-// inMode returns the options of a mode, which change o, and the output for log with them. It fails
-// the test if blocks of other sizes change the output, but for a terminal.
+// inMode adds the options of mode to o, and returns them with the output for log. It fails the test
+// if the output depends on the sizes of blocks, except for a terminal.
 func inMode(t *testing.T, format Format, o filter.Options, log []byte, mode byte) (filter.Options, string) {
 	t.Helper()
 	o.Color, o.Terminal = filter.Color(mode%3), mode&4 != 0

@@ -1,8 +1,9 @@
 // Package input recognises the format of an input, and passes the input to the translator for that
 // format.
 //
-// The first lines of an input identify its format; in doubt, it is markup. A compressed input
-// (gzip, zstd, xz, bzip2) is unpacked. UTF-16 with a byte order mark is converted to UTF-8.
+// The first lines of an input identify its format. An unrecognised input is a log, with or without
+// markup. A compressed input (gzip, zstd, xz, bzip2) is unpacked. UTF-16 with a byte order mark is
+// converted to UTF-8.
 //
 // Logs of containers (CRI, Docker), lines of JSON, and journals have an envelope around each text.
 // Only the text is filtered. The output has the envelope again, so every record stays valid.
@@ -55,8 +56,8 @@ func Plain(r io.Reader, memory *unpack.Memory) (plain io.Reader, done func(), er
 }
 
 // Unpacked returns a reader of r. If r begins like a compressed file, the reader unpacks it, and
-// then reads the bytes after the compressed data. At damage, the reader returns an error. The
-// memory for unpacking is held until done is called.
+// then reads the bytes after the compressed data. It fails at damaged data. The memory for
+// unpacking is held until done is called.
 func Unpacked(r io.Reader, memory *unpack.Memory) (contents io.Reader, done func(), err error) {
 	b := bufio.NewReaderSize(r, 64<<10)
 	head, _ := b.Peek(headSize)

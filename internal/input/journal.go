@@ -17,7 +17,7 @@ import (
 //	MESSAGE
 //	<length>VALUE
 //
-// Whole entries are records.
+// An Envelope filters each whole entry as a record.
 
 const cursor = "__CURSOR="
 
@@ -30,7 +30,7 @@ type entryCutter struct {
 
 	long bool   // a first part of the entry, lines.Head, was returned
 	skip uint64 // remaining bytes of the current binary field of a long entry
-	mid  bool   // the current value of a long entry ends with the line
+	mid  bool   // the current value of a long entry is text: it ends at the next line end
 }
 
 // next takes p, and returns the next entry, or the next part of a long entry. kind distinguishes

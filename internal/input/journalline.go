@@ -27,8 +27,8 @@ const (
 	journalPriority  = "PRIORITY"
 )
 
-// maxShown bounds the bytes of each of these values. Host names have at most 64 bytes, and names of
-// programs at most 15.
+// maxShown bounds the bytes of the value of each of these fields. Host names have at most 64 bytes,
+// and names of programs at most 15.
 const maxShown = 256
 
 // NewJournalLines returns an Envelope for journals in the export format, of one or several
@@ -49,7 +49,8 @@ func NewJournalLines(o filter.Options, w io.Writer) *Envelope {
 	return e
 }
 
-// An entryHead has the values of the fields above in an entry. A missing field is nil.
+// An entryHead holds an entry's values of the fields above, each cut to maxShown bytes. A missing
+// field is nil.
 type entryHead struct {
 	realtime, machine, boot, pid, syslogPID, host, ident, comm, unit, priority []byte
 }
@@ -116,7 +117,7 @@ func (h *entryHead) program() (name, pid []byte) {
 	return name, pid
 }
 
-// prefix appends the prefix of the message's lines.
+// prefix appends the prefix of each line of the message.
 func (h *entryHead) prefix(dst []byte) []byte {
 	had := len(dst)
 	if dst = h.time(dst); len(dst) > had {
@@ -151,7 +152,7 @@ func appendWord(dst, b []byte) []byte {
 	return dst
 }
 
-// members appends the members for the object of each line.
+// members appends the JSON members of the entry for each line of the message.
 func (h *entryHead) members(dst []byte) []byte {
 	if t := h.time(nil); len(t) > 0 {
 		dst = append(append(append(dst, `,"time":"`...), t...), '"')

@@ -41,7 +41,7 @@ type JournalEntries struct {
 	left  uint64 // remaining bytes of a binary value
 }
 
-// An entryState is the part of a field with the next byte.
+// An entryState is the part of a field to which the next byte belongs.
 type entryState uint8
 
 const (

@@ -63,8 +63,8 @@ func (s *jsonScan) found(buf *[]byte) (found []field, ok bool) {
 	return s.fields, true
 }
 
-// Messages of MongoDB whose frames are members beside the message. The filter puts the answers into
-// the objects of the frames.
+// Messages of MongoDB whose frames are members beside the message. The filter adds names to the
+// objects of the frames.
 const (
 	mongoTrace = "BACKTRACE"
 	mongoFrame = "Frame"
@@ -144,7 +144,8 @@ func (s *jsonScan) object(depth int) bool {
 	}
 }
 
-// array reads an array after its opening bracket. bytes has its elements if all of them are bytes.
+// array reads an array after its opening bracket. bytes holds the elements if all of them are
+// numbers below 256.
 func (s *jsonScan) array(depth int) (bytes []byte, ok bool) {
 	if s.blanks(); s.next(']') {
 		return nil, true
@@ -246,7 +247,7 @@ func beforeArrays(b []byte) int {
 	}
 }
 
-// add adds a field whose text begins at text[n].
+// add adds a field whose text begins at s.text[n].
 func (s *jsonScan) add(f field, n int) {
 	f.text = s.text[n:len(s.text):len(s.text)]
 	s.fields = append(s.fields, f)

@@ -15,7 +15,7 @@ func (e *Envelope) KeyBy(members ...string) {
 	e.enter(nil)
 }
 
-// enter sets the process of the next lines by a record.
+// enter selects the process of the next lines, by the key of record.
 func (e *Envelope) enter(record []byte) {
 	if len(e.keys.names) == 0 {
 		return
@@ -66,7 +66,7 @@ func (k *keyReader) begin(s *jsonScan) {
 	s.keys, s.values = k.names, k.values
 }
 
-// found appends the key of the line that begin's jsonScan has read.
+// found appends the key of the line that was read by the jsonScan passed to begin.
 func (k *keyReader) found(dst, line []byte) []byte {
 	return appendKey(dst, len(k.names), func(dst []byte, i int) []byte {
 		from, to := k.values[i][0], k.values[i][1]

@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A logForm is a way in which a log keeps the lines of a program. open fails the test if a record
-// cannot be parsed.
+// A logForm is a format of logs that wraps the lines of a program. open fails the test if it cannot
+// parse a record.
 type logForm struct {
 	name   string
 	format Format
@@ -76,7 +76,7 @@ func logForms() []logForm {
 }
 
 // dialectSamples returns the samples of all dialects. With sampleOptions, many frames in each
-// sample have an answer.
+// sample are resolved.
 func dialectSamples(t testing.TB) (logs []string) {
 	t.Helper()
 	paths, err := filepath.Glob("../dialect/testdata/*.txtar")

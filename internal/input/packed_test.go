@@ -115,8 +115,8 @@ func unpackedIn(t *testing.T, in string, block int, memory *unpack.Memory) (stri
 	return out.String(), err
 }
 
-// Each format is unpacked, alone and repeated, and bytes after it are printed. So is the text
-// before and after damage. An input that only begins like the format is printed unchanged.
+// Each format is unpacked, alone and repeated. Bytes after it, and text before and after damage,
+// are printed. An input that only begins like the format is printed unchanged.
 func TestCompressedInputsAreUnpacked(t *testing.T) {
 	log := strings.Repeat("a line that is not packed \u00e9\n", 20)
 	for _, name := range []string{"gzip", "zstd", "xz", "bzip2"} {
@@ -205,7 +205,7 @@ func TestLossesOfDamagedInputsAreCounted(t *testing.T) {
 	}
 }
 
-// A followed input may end much later.
+// The end of a followed input may come much later.
 func TestDamageIsReportedAtOnce(t *testing.T) {
 	for _, name := range []string{"gzip", "zstd", "xz", "bzip2"} {
 		whole := packedBy(t, name, bzip2Text)
@@ -286,7 +286,7 @@ func TestCompressedLinesComeOutAtOnce(t *testing.T) {
 	}
 }
 
-// Another compressed file may follow, so the end must not wait for it.
+// A compressed file must be printed completely before the next one is written.
 func TestCompressedFilesComeOutAtTheirEnd(t *testing.T) {
 	for _, name := range []string{"gzip", "zstd", "xz", "bzip2"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/rtrace"
 )
 
-// headSize is the number of bytes at the start that may decide the format. Real reports and
-// profiles are recognised within the first kilobyte.
+// headSize is the number of bytes at the start of an input that may decide the format. Real reports
+// and profiles are recognised within the first kilobyte.
 const headSize = 4 << 10
 
 // An extent describes the input after its head.
@@ -71,9 +71,9 @@ var (
 
 // isCallgrind returns Callgrind if b begins like a profile, Auto if more bytes are needed, and
 // Markup otherwise. After the line "# callgrind format", one header is enough, or a line that names
-// a function, a file or an object. Without that line, version, creator, and cmd or events are
-// enough. So is events before a line that names a function, a file or an object. One such line is
-// not enough: it may begin a log.
+// a function, a file or an object. Without that line, b must have the headers version, creator, and
+// cmd or events, or the header events before a line that names a function, a file or an object. A
+// log may begin with a single line of this kind.
 func isCallgrind(b []byte, until extent) Format {
 	magic := false
 	seen := make(map[string]bool)

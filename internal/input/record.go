@@ -16,7 +16,7 @@ type field struct {
 	from, to int    // range in the record
 	form     form
 	text     []byte
-	last     int64 // number of its last line of text in the filter
+	last     int64 // the filter's number for the last line of text
 	end      int   // end of its output in seal.got, once known
 }
 
@@ -34,7 +34,8 @@ const (
 // text of a wholeLine that is printed unchanged
 const notFiltered = "{}"
 
-// ended reports whether the text ends with a line end. If not, its output has one more line end.
+// ended reports whether the text ends with a line end. If not, the filter gets and prints an
+// additional line end.
 func (f *field) ended() bool { return bytes.HasSuffix(f.text, newline) }
 
 func (f *field) lines() int64 {
@@ -74,7 +75,8 @@ func (e *Envelope) fieldsOf(fields []field, record []byte) ([]field, bool) {
 }
 
 // jsonFields is the function jsonFields for e. With Dialects.Elements, a line that is one field is
-// filtered only if it has elements: it has no place for the modules of new elements.
+// filtered only if it already has elements: new elements would need module elements, which the
+// object cannot hold.
 func (e *Envelope) jsonFields(fields []field, line []byte, buf *[]byte) ([]field, bool) {
 	fields, ok := jsonFields(fields, line, e.names, buf)
 	if f := fields[max(0, len(fields)-1):]; ok && e.elements && f[0].form == wholeLine && !bytes.Contains(line, markupOpen) {
@@ -87,7 +89,7 @@ func (e *Envelope) jsonFields(fields []field, line []byte, buf *[]byte) ([]field
 const maxRecord = 8 << 20
 
 // recordLine processes a record. It returns false if the caller must print the record unchanged.
-// Otherwise it calls flush before its first change.
+// Before it prints or keeps anything itself, it calls flush.
 func (e *Envelope) recordLine(line []byte, flush func()) bool {
 	var fields []field
 	ok := len(line) <= maxLine+1

@@ -47,7 +47,7 @@ func exportedEntry(g *generator, text string) string {
 	return "__CURSOR=s=1\n_PID=7\n" + message + pick(g, "", "_CMDLINE=a 0x17b\n", "BIN\n\x03\x00\x00\x00\x00\x00\x00\x00a\nb\n") + "\n"
 }
 
-// textsOf returns the texts in the records of a log. It is a parser of its own.
+// textsOf returns the texts in the records of a log. It does not use the tested parser.
 func textsOf(t *testing.T, format Format, log string) (texts []string) {
 	t.Helper()
 	if format == Journal {

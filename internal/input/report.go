@@ -11,8 +11,9 @@ const (
 	comment     = "<!--"
 )
 
-// isValgrind returns Valgrind if b begins with its XML, Auto if more bytes are needed, and Markup
-// otherwise. A declaration ends on its line. A comment or a document type may have several lines.
+// isValgrind returns Valgrind if b begins like a Valgrind report, Auto if more bytes are needed,
+// and Markup otherwise. A declaration ends on its line. A comment or a document type may have
+// several lines.
 func isValgrind(b []byte, _ extent) Format {
 	for first := true; ; first = false {
 		if !first {

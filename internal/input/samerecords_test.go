@@ -14,9 +14,9 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// wantSameRecords filters the valid records of a log, each with a number. It fails the test unless
-// each comes out once, valid, with what is not filtered as it was, byte for byte. One whose text
-// has markup may be left out, as modules and maps are.
+// wantSameRecords numbers and filters the valid records of a log. It fails the test unless each
+// record is printed once, is valid, and keeps its unfiltered bytes. A record with markup may be
+// missing, as modules and maps are.
 func wantSameRecords(t *testing.T, format Format, o filter.Options, log []byte) {
 	t.Helper()
 	split, number := numberedObjects, regexp.MustCompile(`^[ \t\r]*\{"#":(\d+)`)

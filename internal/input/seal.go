@@ -9,14 +9,15 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// A seal has the envelope of one or several lines for the filter, and their output.
+// A seal holds the envelope of one or several lines of the filter, and the filter's output for
+// them.
 type seal struct {
 	// line numbers in the filter; the text of a Docker entry may have several lines
 	line, last int64
 	parts      []part // parts of the container's line, in order
 	out        []byte // printed text of the line
-	text       []byte // for the filter
-	raw        []byte // input lines of that text
+	text       []byte // text given to the filter
+	raw        []byte // input lines of text
 	open       bool   // the container's line continues after this one
 	noEnd      bool   // the log ends with this line, without a line end
 	got        []byte // output for the line so far
@@ -275,7 +276,7 @@ func (s *sealer) spill(l *seal) {
 	l.got = append(l.got[:0], l.got[n:]...)
 }
 
-// seal prints lines in the envelope of l. last means that they complete the line.
+// seal prints lines in the envelope of l. last means that lines complete the container's line.
 func (s *sealer) seal(l *seal, lines []byte, last bool) {
 	for len(lines) > 0 {
 		text, rest, ended := bytes.Cut(lines, []byte{'\n'})
@@ -300,8 +301,8 @@ func (s *sealer) seal(l *seal, lines []byte, last bool) {
 	}
 }
 
-// clone returns a copy that shares no bytes with the log's block. For a record, or with raw, the
-// copy has its text and input lines, and can be printed unchanged.
+// clone returns a copy that shares no bytes with the log's block. For a record, or if raw is set,
+// the copy includes the text and the input lines, and can be printed unchanged.
 func (l *seal) clone(raw bool) *seal {
 	c := *l
 	c.parts, c.out, c.got, c.text, c.raw = nil, bytes.Clone(l.out), bytes.Clone(l.got), nil, nil

@@ -28,7 +28,7 @@ type unpacker struct {
 	used int64
 }
 
-// newUnpacker starts the goroutine, which writes to w. Close waits for it.
+// newUnpacker starts the goroutine, which writes to w. The method Close waits for the goroutine.
 func newUnpacker(f *unpack.Format, w *Writer) *unpacker {
 	u := &unpacker{format: f, memory: w.t.Memory, w: w, done: make(chan error, 1)}
 	if u.memory == nil {
@@ -140,7 +140,7 @@ func (u *unpacker) isPlain() bool {
 	return u.plain
 }
 
-// A packedBytes is the side of an unpacker from which the goroutine reads.
+// A packedBytes is the side of an unpacker from which the goroutine reads packed bytes.
 type packedBytes unpacker
 
 func (p *packedBytes) Read(b []byte) (int, error) {

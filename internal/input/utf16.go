@@ -90,7 +90,7 @@ type utf16Decoder struct {
 	big bool // the high byte comes first
 
 	kept    []byte // bytes after the last Latin-1 character, at most headSize
-	run     int    // index in kept of bytes that look like text
+	run     int    // index in kept: kept[run:] may be text other than UTF-16
 	bytes   bool   // the text is no longer UTF-16
 	high    rune   // first surrogate of a pair; 0: none
 	midLine bool   // the last unit did not end a line
