@@ -62,7 +62,6 @@ func TestRootsDescribeWhatIsBelowThem(t *testing.T) {
 	}
 }
 
-// A list that names no file is reported.
 func TestListsThatNameNoFile(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "good"), []byte(wanted+" one\nnot an ID\n"))

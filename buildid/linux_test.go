@@ -22,7 +22,7 @@ func putFIFO(t *testing.T, path string) {
 	}
 }
 
-// checkNoFileStaysOpen fails the test if it ends with other open files than now. Tests call it
+// checkNoFileStaysOpen fails the test if more files are open at its end than now. Tests call it
 // first, so that its check runs last.
 func checkNoFileStaysOpen(t *testing.T) {
 	t.Helper()

@@ -29,7 +29,7 @@ func (ModulePath) Find(ctx context.Context, q Query, note func(Attempt)) (*File,
 	case !filepath.IsAbs(q.Name):
 		s.noteMiss(q.Name, "not an absolute path")
 	case q.ID.IsZero():
-		name, _, _ := strings.Cut(q.Name, "\x00") // the state of a file may follow
+		name, _, _ := strings.Cut(q.Name, "\x00") // a NUL byte and the state of a file may follow
 		s.noteMiss(name, "without a build ID no file can be checked")
 	default:
 		if f := s.tryVerified(q.Name); f != nil {

@@ -80,7 +80,7 @@ func (d *folder) file(name string) *record {
 	return &d.files[i]
 }
 
-// A rootIndex describes the files at one path of the operator.
+// A rootIndex describes the files at or below one path of the operator.
 type rootIndex struct {
 	path    string // as the operator named it
 	base    string // path, or its folder if it is a file
@@ -118,7 +118,7 @@ type pathIndex struct {
 	faults []Attempt // unreadable files and folders, sorted
 }
 
-// newPathIndex returns the index of roots. It also counts their files.
+// newPathIndex returns the index of roots. It also sets elf and archive of each root.
 func newPathIndex(roots []*rootIndex, faults []Attempt) *pathIndex {
 	x := &pathIndex{roots: roots, faults: faults}
 	for _, root := range roots {

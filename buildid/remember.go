@@ -34,8 +34,8 @@ type memory struct {
 	cache string // the cache folder; empty for none
 }
 
-// folder returns the memory's folder. If make is set, it creates a missing one. ok is false without
-// a folder that only the user can change.
+// folder returns the memory's folder. If make is set, it creates a missing folder. ok is false if
+// there is no folder that only the user can change.
 func (m memory) folder(make bool) (dir string, ok bool) {
 	if m.cache == "" {
 		return "", false

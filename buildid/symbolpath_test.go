@@ -145,7 +145,7 @@ func TestAKnownFileIsFoundWithoutALook(t *testing.T) {
 		{"cccc", false, true, "it is not there"},
 	}
 	for _, tt := range tests {
-		// One finder for each, all with the index that the first process left.
+		// each finder starts with the index that the first process left
 		left := memory{t.TempDir()}
 		folder, _ := left.folder(true)
 		put(t, filepath.Join(folder, memoryFile(dir)), readFile(t, filepath.Join(cache, memoryFolder, memoryFile(dir))))
@@ -213,8 +213,8 @@ func TestWhatComesLaterIsFound(t *testing.T) {
 					t.Error("looked for again at once")
 				}
 				time.Sleep(recheckMin)
-				// Unchanged folders are examined again after a multiple of the time that it takes;
-				// with the fake clock it takes none.
+				// the pause before the next walk is a multiple of the last walk's duration, which
+				// is 0 with the fake clock
 				if !has(t, p, id) {
 					t.Error("not found")
 				}

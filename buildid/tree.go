@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Tree finds files by their place in a tree of debug files. It knows the layouts of:
+// A Tree finds files by their paths in a tree of debug files. It supports the layouts of:
 //
 //   - GDB and the packages of the distributions: DIR/.build-id/ab/cdef….debug is the debug file of
 //     build ID abcdef…, and the same path without .debug is the program
@@ -23,9 +23,9 @@ type Tree struct {
 // under any name.
 func NewTree(dir string) *Tree { return &Tree{dir} }
 
-// Find returns the file at the place of q.ID, unless its note holds another ID. It accepts a file
-// without a note: the operator named the tree, and its files are filed by ID. Without a debug file,
-// a Debug or Alt query gets the program itself, which may be stripped.
+// Find returns the file at the path of q.ID in the tree, unless its note holds another ID. It
+// accepts a file without a note: the operator named the tree, and the path has the ID. Without a
+// debug file, a Debug or Alt query gets the program itself, which may be stripped.
 func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "tree " + t.dir, query: q, note: note}
 	if q.ID.IsZero() {

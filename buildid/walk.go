@@ -114,7 +114,7 @@ func (w *walk) addTask(task func()) {
 	w.more.Signal()
 }
 
-// count counts the file or folder at path, and reports whether it may be examined. The first one
+// count counts the file or folder at path, and reports whether it may be examined. The first file
 // beyond the limit becomes a fault.
 func (w *walk) count(path string) bool {
 	w.mu.Lock()

@@ -46,7 +46,7 @@ func TestFilesThatAreReadWhole(t *testing.T) {
 		}
 		w.free()
 	}
-	// of another size than it had when it was looked at
+	// the file has more bytes than stat reports
 	if _, ok, err := readWhole("/proc/self/maps", 2000); ok || err != nil {
 		t.Errorf("/proc/self/maps: %v, %v; want another way", ok, err)
 	}

@@ -322,7 +322,7 @@ func TestWaitingForAMemberEndsWithTheContext(t *testing.T) {
 			_, err := s.get(t.Context(), unpackedKey{}, func() (*tempFile, error) {
 				close(began)
 				<-end
-				return nil, context.Canceled // the context of the goroutine that inflates it
+				return nil, context.Canceled // as if the context of the inflating goroutine had ended
 			})
 			if !errors.Is(err, context.Canceled) {
 				t.Error(err)

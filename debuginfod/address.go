@@ -40,8 +40,9 @@ func (s scope) mayLead(to scope) bool {
 	return false
 }
 
-// narrowest returns the scope that limits the next redirect after servers of scopes a and b: the
-// wider one, which may redirect to fewer addresses. A server at a disguised address may be public.
+// narrowest returns the scope that limits the next redirect after servers of scopes a and b. It is
+// the wider of the two, which may redirect to fewer addresses. A disguised address counts as
+// public.
 func narrowest(a, b scope) scope {
 	if a == loopback && b == loopback {
 		return loopback

@@ -119,7 +119,7 @@ func TestProgressAndFirstContact(t *testing.T) {
 	}
 }
 
-// note returns a note section with other notes around that of id.
+// note returns a note section. Its last note holds id; the other notes are not build IDs.
 func note(order binary.AppendByteOrder, id buildid.ID) []byte {
 	one := func(b []byte, name string, kind uint32, desc []byte) []byte {
 		b = order.AppendUint32(b, uint32(len(name)))

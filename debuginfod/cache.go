@@ -78,7 +78,7 @@ func (k key) verify(f *os.File, size int64) error {
 	return verify(f, size, k.id)
 }
 
-// keys returns the files that answer q, best first.
+// keys returns the files that satisfy q, best first.
 func keys(q buildid.Query) []key {
 	switch q.Kind {
 	case buildid.Executable:
@@ -228,7 +228,7 @@ type look struct {
 	age    time.Duration // age of the empty file; set for expired files, too
 	// servers without the file; nil if another program has written the miss
 	by      []serverMiss
-	missFor time.Duration // time for which their answers are believed
+	missFor time.Duration // time for which the miss is believed
 	wrong   bool          // a regular file with the wrong content
 	// a temporary error, after which the file may exist; nil otherwise
 	passing error
@@ -327,8 +327,8 @@ func verify(f *os.File, size int64, id buildid.ID) error {
 	return checkWhole(f, size)
 }
 
-// control returns the duration in a control file, in seconds, or fallback without a number. If
-// create is set, it creates a missing file with fallback.
+// control returns the duration in a control file, which holds a number of seconds. It returns
+// fallback if the file has no number. If create is set, it creates a missing file with fallback.
 func (c *diskCache) control(root *os.Root, name string, fallback time.Duration, create bool) time.Duration {
 	f, _, err := openRegular(root, name, os.O_RDONLY)
 	if err != nil {

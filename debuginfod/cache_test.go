@@ -110,7 +110,7 @@ func TestMissesOfTheCacheExpire(t *testing.T) {
 	}
 }
 
-// A miss that has expired and was confirmed is valid as long as a new one.
+// An expired miss that the server confirms is believed for the full time again.
 func TestMissIsRenewed(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -260,7 +260,7 @@ func TestParseSeconds(t *testing.T) {
 	}
 }
 
-// age sets the times of the last read and the last change.
+// age sets the last read and the last change of a file to these durations ago.
 func age(t testing.TB, path string, read, changed time.Duration) {
 	t.Helper()
 	now := time.Now()

@@ -76,7 +76,8 @@ func TestCleanIsElfutils(t *testing.T) {
 		t.Fatalf("a file that nobody has was found: %s", out)
 	}
 	os.RemoveAll(filepath.Join(theirs, id(9)))
-	// empty only since this moment: elfutils keeps its directory for max_unused_age_s
+	// this directory became empty just now, and elfutils keeps an empty directory for
+	// max_unused_age_s
 	os.Remove(filepath.Join(theirs, id(2)))
 	if diff := cmp.Diff(got, tree(t, theirs)); diff != "" {
 		t.Error("-ours +elfutils':\n" + diff)

@@ -106,7 +106,7 @@ func (c *Client) Close() error {
 	c.cancel(ErrClosed)
 	c.running.Wait()
 	if len(c.servers) == 0 {
-		return nil // the first call below initializes HTTP/2
+		return nil // the calls below would initialize HTTP/2, which takes time
 	}
 	c.direct.CloseIdleConnections()
 	for _, t := range c.guarded {

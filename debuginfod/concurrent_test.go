@@ -25,8 +25,9 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// child is the program that a test runs as a separate process: "find" asks for one file, "store"
-// stores files until it is killed.
+// child is the program that a test runs as a separate process. "find" requests one file, "exhaust"
+// searches the cache with few free descriptors, and "store" stores files until the process is
+// killed.
 func child(task string) int {
 	dir := os.Getenv("TASK_CACHE")
 	switch task {
@@ -227,7 +228,7 @@ func TestKilledProcessLeavesNoLock(t *testing.T) {
 	}
 }
 
-// If a waiter leaves, the download continues for the others; it ends after the last one.
+// If a waiter leaves, the download continues for the others. It ends when the last waiter leaves.
 func TestDownloadGoesOnForThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	id := testID(1)

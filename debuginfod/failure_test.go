@@ -68,8 +68,8 @@ func TestTheFirstFailureOfAServerIsReported(t *testing.T) {
 	}
 }
 
-// A setting or a disk of this machine because of which no server can be asked is reported, too: the
-// operator has named servers, and would take their silence for an answer.
+// A fault of this machine that prevents requests or storing, such as an unusable headers file, is
+// reported, too. The operator would otherwise believe that the servers have no file.
 func TestFailuresOfThisMachineAreReported(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, sends(elfFile(testID(1), 1000)))

@@ -276,7 +276,6 @@ func TestZippedAnswerIsInflated(t *testing.T) {
 	}
 }
 
-// A wrong file is fetched once.
 func TestWrongFileIsFetchedOnce(t *testing.T) {
 	t.Parallel()
 	s := serve(t, sends(elfFile(testID(2), 0)))
@@ -331,7 +330,7 @@ func TestMissOfOneServerIsRememberedBesideAFault(t *testing.T) {
 	}
 }
 
-// A server whose answers begin well and are never whole is paused as well.
+// A server that never sends a complete file is paused, like one that sends nothing.
 func TestServerThatAlwaysStopsInTheMiddleIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := serve(t, raw("HTTP/1.1 200 OK\r\nContent-Length: 102400\r\n\r\n"+string(elfFile(testID(1), 1000))))

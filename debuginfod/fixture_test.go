@@ -67,15 +67,15 @@ func elfFile(id buildid.ID, size int) []byte {
 	le.PutUint16(b[16:], 3)               // ET_DYN
 	le.PutUint16(b[18:], 62)              // x86-64
 	le.PutUint32(b[20:], 1)               // version
-	le.PutUint64(b[32:], 64)              // program headers
-	le.PutUint64(b[40:], uint64(size-64)) // section headers
-	le.PutUint16(b[52:], 64)              // of this header
-	le.PutUint16(b[54:], 56)              // of a program header
-	le.PutUint16(b[56:], 1)               // their number
-	le.PutUint16(b[58:], 64)              // of a section header
-	le.PutUint16(b[60:], 1)               // their number
+	le.PutUint64(b[32:], 64)              // offset of the program headers
+	le.PutUint64(b[40:], uint64(size-64)) // offset of the section headers
+	le.PutUint16(b[52:], 64)              // size of this header
+	le.PutUint16(b[54:], 56)              // size of a program header
+	le.PutUint16(b[56:], 1)               // number of program headers
+	le.PutUint16(b[58:], 64)              // size of a section header
+	le.PutUint16(b[60:], 1)               // number of section headers
 	le.PutUint32(b[64:], 4)               // PT_NOTE
-	le.PutUint64(b[64+8:], 120)           // its offset
+	le.PutUint64(b[64+8:], 120)           // offset of the note
 	le.PutUint64(b[64+32:], uint64(len(note)))
 	le.PutUint64(b[64+40:], uint64(len(note)))
 	le.PutUint64(b[64+48:], 4)
@@ -156,8 +156,8 @@ func newClient(t testing.TB, o Options, servers ...string) *Client {
 	return c
 }
 
-// find runs Find. It returns the file's bytes, the notes as "where: reason" with hosts' addresses
-// replaced, and the error.
+// find calls c.Find. It returns the file's bytes, the notes as "where: reason", and the error. In
+// the notes, it replaces the old strings in replace by the new ones.
 func find(t testing.TB, c *Client, q buildid.Query, replace ...string) (body []byte, notes []string, err error) {
 	t.Helper()
 	r := strings.NewReplacer(append(replace, c.cache.dir, "CACHE", q.ID.String(), "ID")...)
@@ -185,7 +185,7 @@ func leftovers(t testing.TB, dir string) []string {
 	return all
 }
 
-// namesNeeded reports whether the file system of dir has no files without a name.
+// namesNeeded reports whether the file system of dir has no unnamed temporary files (O_TMPFILE).
 func namesNeeded(t testing.TB, dir string) bool {
 	t.Helper()
 	root, err := os.OpenRoot(dir)

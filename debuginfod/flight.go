@@ -58,7 +58,7 @@ func (c *Client) join(ctx context.Context, k key, name string, note func(buildid
 	return f.file.file(c), nil
 }
 
-// leave removes one waiter from f. It cancels f after the last.
+// leave removes one waiter from f. It cancels f when the last waiter leaves.
 func (c *Client) leave(k key, f *flight) {
 	c.mu.Lock()
 	if f.over {

@@ -29,7 +29,7 @@ func TestMissesOfForwardedSearchesAreNotKept(t *testing.T) {
 	dir := t.TempDir()
 	ask := func(ctx context.Context) {
 		t.Helper()
-		c := newClient(t, Options{CacheDir: dir, Forwarded: "_us"}, s.URL) // with nothing in memory
+		c := newClient(t, Options{CacheDir: dir, Forwarded: "_us"}, s.URL) // a new client has no misses in memory
 		if _, err := c.Find(ctx, buildid.Query{ID: testID(1), Better: true}, nil); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("got %v", err)
 		}
@@ -52,9 +52,8 @@ func TestMissesOfForwardedSearchesAreNotKept(t *testing.T) {
 	}
 }
 
-// Two servers that ask each other for one file do not wait for each other: a search for another
-// server is not part of the download for our own clients, and has a slot even if these have taken
-// all of theirs.
+// Two servers that request one file from each other do not deadlock. A forwarded search does not
+// join a download for our own clients. It gets a slot even if our own searches use all of theirs.
 func TestForwardedSearchesWaitForNoDownload(t *testing.T) {
 	begun, end := make(chan struct{}, maxFlights), make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

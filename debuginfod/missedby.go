@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// missedByPrefix and the word of a miss are the name of a record beside the miss. The record has
-// the servers without the file, which elfutils does not record. Each line has the Unix time of a
-// server's answer, a space and the server's URL. elfutils' clients ignore the record, and remove it
-// like a cached source, because the name begins with "source".
+// missedByPrefix begins the name of a record beside a miss; the file name of the miss follows. The
+// record has the servers without the file, which elfutils does not record. Each line has the Unix
+// time of a server's answer, a space and the server's URL. elfutils' clients ignore the record, and
+// remove it like a cached source, because the name begins with "source".
 const missedByPrefix = "source.symfilter-"
 
 const maxMissedBy = 64 << 10 // bytes of a record: 64 URLs of 1 KiB

@@ -21,8 +21,8 @@ import (
 // durations matches the durations in reasons of misses, which depend on the time that a test takes.
 var durations = regexp.MustCompile(`\b(file|for|answered) [0-9ms]+s( ago| more|$)`)
 
-// A miss of one server does not prevent requests to another server, whether that is added or
-// replaces the first.
+// A miss of one server does not prevent requests to another server, whether the other server is
+// added, or replaces the first one.
 func TestAMissIsOfTheServersThatAnswered(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -135,8 +135,8 @@ func TestAnswersOfServersExpireOneByOne(t *testing.T) {
 	}
 }
 
-// A miss without usable names is believed for every server, as by elfutils, and the reason names no
-// server.
+// A miss without a usable record of servers is believed for every server, as by elfutils. The
+// reason names no server.
 func TestMissesOfUnknownServers(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -177,7 +177,7 @@ func TestMissesOfUnknownServers(t *testing.T) {
 	}
 }
 
-// elfutils' client believes our misses and finds a file that replaces one; we believe its misses.
+// Each client believes the other's misses. elfutils' client finds a file that replaces a miss.
 func TestMissesAreSharedWithElfutils(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, "debuginfod-find")

@@ -147,7 +147,7 @@ func TestMissesOfEarlierVersionsAreBounded(t *testing.T) {
 	}
 }
 
-// The misses on disk are counted after the answer, and Close waits for that.
+// Misses on disk are counted after the answer. Close waits for the count.
 func TestAMissIsAnsweredBeforeMissesAreCounted(t *testing.T) {
 	t.Parallel()
 	s := serve(t, status(404))

@@ -27,7 +27,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A peer is a connection whose remote address is the one to which its name was resolved.
+// A peer is a connection that reports addr, the address of its name in a zone, as remote address.
 type peer struct {
 	net.Conn
 	addr net.Addr
@@ -251,7 +251,8 @@ func TestRedirectsOfAChainAreThoseOfItsNarrowestServer(t *testing.T) {
 	}
 }
 
-// The transports that follow redirects dial no address of a narrower scope, whatever name it had.
+// The transports that follow redirects dial no address of a narrower scope, whatever name leads
+// there.
 func TestGuardSeesTheAddressThatIsDialed(t *testing.T) {
 	s := serve(t, status(200))
 	c := newClient(t, Options{})

@@ -208,8 +208,8 @@ func readFile(name string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// parseURLs returns the servers in words, in order and without duplicates, at most maxURLs. A
-// server's field refused has the reason if it cannot be asked.
+// parseURLs returns the servers in words, in order and without duplicates, at most maxURLs. If a
+// server cannot be used, its field refused has the reason.
 func parseURLs(words []string) []*server {
 	var all []*server
 	ima := ""

@@ -103,7 +103,7 @@ func (c *Client) contenders(k key) []*contender {
 }
 
 // race asks all contenders that are not final for path at the same time. It returns the first
-// answer whose body begins with magic. After nil, all contenders are final, or ctx is done.
+// answer whose body begins with magic. If it returns nil, all contenders are final, or ctx is done.
 func (c *Client) race(ctx context.Context, all []*contender, path, magic string) *answer {
 	answers := make(chan *answer)
 	cancels := map[*contender]context.CancelCauseFunc{}

@@ -161,7 +161,7 @@ func TestAProgramIsAskedForAtOnce(t *testing.T) {
 	})
 }
 
-// Requests for sections count like those for files.
+// Requests for sections are limited like requests for files.
 func TestSectionsCountAsQuestions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

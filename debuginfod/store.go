@@ -257,7 +257,7 @@ func (s *shared) close() error {
 	return err
 }
 
-// file returns the file for one caller, which refs already counts.
+// file returns the file for one caller. refs already counts the caller.
 func (s *shared) file(c *Client) *buildid.File {
 	return buildid.NewFile(s.f, s.size, s.path, s.where, &ref{c, s})
 }
