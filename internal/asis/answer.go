@@ -59,8 +59,8 @@ func (l *Line) places(frames []symbolize.Frame) []place {
 	return all
 }
 
-// single returns the innermost frame. In LLVM's style, its function is the outermost one if that is
-// from the symbol table.
+// single returns the innermost frame. In LLVM's style, its function is that of the outermost frame,
+// if that frame's function is from the symbol table.
 func (l *Line) single(frames []symbolize.Frame, gnu bool) place {
 	if len(frames) == 0 {
 		return place{}

@@ -342,7 +342,7 @@ func (e *elfutils) address(line string) (pc uint64, ok bool) {
 	return sym.addr + offset, true
 }
 
-// findDebugFor finds the debug file if no address was looked up yet.
+// findDebugFor searches for the debug file, unless a lookup has already done so.
 func (e *elfutils) findDebugFor() {
 	if !e.searched {
 		l := e.location

@@ -61,7 +61,7 @@ type flag struct {
 	word   string
 	form   form
 	option option
-	reason string // why it is refused
+	reason string // reason of a refused option
 }
 
 const (

@@ -31,7 +31,7 @@ func TestNamesOfProgramsAreRecognized(t *testing.T) {
 	}
 }
 
-// line parses a command line of llvm-symbolizer.
+// line parses a command line of the program called name.
 func line(t *testing.T, name, env string, args ...string) *Line {
 	t.Helper()
 	p := Named(name)
@@ -81,7 +81,7 @@ func TestWrongCommandLinesAreRefused(t *testing.T) {
 	}
 }
 
-// Files of words that are too large, or that name each other without end, are words themselves.
+// The word of a response file that is too large, or nested too deeply, is kept.
 func TestResponseFilesAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

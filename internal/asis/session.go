@@ -53,7 +53,7 @@ func (s *Session) Run(in io.Reader) int {
 		return s.interactive(in, s.answer)
 	}
 	list := s.style == styleJSON
-	whole := list && s.pretty // the indentation is that of the whole list
+	whole := list && s.pretty // the whole list is indented together
 	for i, line := range s.Questions {
 		if list {
 			s.printer.out = append(s.printer.out, "[,"[min(i, 1)])

@@ -29,7 +29,8 @@ func (byPath) Find(_ context.Context, q buildid.Query, _ func(buildid.Attempt)) 
 	return buildid.OpenRegular(q.Name, "the test")
 }
 
-// session returns a session for a command line, and what it prints.
+// session returns a session for a command line. The session writes answers to out, and errors to
+// said.
 func session(t testing.TB, name string, args ...string) (s *Session, out, said *bytes.Buffer) {
 	t.Helper()
 	p := Named(name)
@@ -207,7 +208,8 @@ func TestFilesThatCannotBeReadAreForgotten(t *testing.T) {
 	}
 }
 
-// Any questions are answered within bounds of time and memory: with at least one line for each.
+// Any questions are answered within bounds of time and memory. Each question gets at least one
+// line.
 func FuzzQuestions(f *testing.F) {
 	for _, in := range []string{"0x3fa6\n", "DATA 0x4020\nmain+1\n", "FILE:a 1\nBUILDID:00 2\n'a b' 3\n\"x", "CODE \nFRAME 0\n", "\x00\n\r\n 07 0b1 0o7"} {
 		f.Add([]byte(in), byte(0))
@@ -225,7 +227,7 @@ func FuzzQuestions(f *testing.F) {
 		args := []string{"--obj=" + program, "--output-style=" + [...]string{"LLVM", "GNU", "JSON"}[flags>>1%3]}
 		if flags&64 != 0 {
 			args = args[1:]
-			// the folder has no files: the questions must not open those of the machine
+			// in an empty folder, questions cannot open files of the package by relative paths
 			t.Chdir(t.TempDir())
 		}
 		if flags&128 != 0 {

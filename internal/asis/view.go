@@ -100,7 +100,7 @@ func (v *view) load() {
 // read reads a table, and returns the number of its symbols.
 func (v *view) read(kind elf.SectionType) (count int) {
 	var file []byte
-	seen, mixed := false, false // a symbol; a file after a symbol
+	seen, mixed := false, false // seen: a symbol was read; mixed: a file was read after a symbol
 	for e := range v.file.TableEntries(kind) {
 		if count++; count > maxViewed {
 			break

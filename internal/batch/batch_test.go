@@ -120,7 +120,7 @@ func TestAnswersAreInTheOrderOfTheirQuestions(t *testing.T) {
 	}
 }
 
-// A large answer is written in parts, and is the same JSON.
+// A large answer is written in parts. Together they are valid JSON.
 func TestBatchesAreAnsweredWhole(t *testing.T) {
 	frame := `{"build_id":"` + server + `","offset":"0x3fd7"}`
 	request := `{"frames":[` + strings.Repeat(frame+",", MaxFrames-1) + frame + `]}`
@@ -179,8 +179,8 @@ func TestRequestsThatCannotBeAnswered(t *testing.T) {
 	}
 }
 
-// The memory of a request is granted before it is allocated, and an answer without memory has the
-// reason.
+// The memory of a request is granted before it is allocated. An answer without memory has the
+// reason no_room.
 func TestRequestsTakeNoMoreThanTheirRoom(t *testing.T) {
 	frame := `{"build_id":"` + server + `","offset":"0x3fd7"}`
 	other := `{"build_id":"` + server + `","offset":"0x3fa6"}`
@@ -222,8 +222,8 @@ func (h *hanging) Find(ctx context.Context, q buildid.Query, note func(buildid.A
 	return h.files.Find(ctx, q, note)
 }
 
-// A module that hangs on a server holds up neither the modules of this machine nor a module that
-// another download brings.
+// A module that waits for a server delays neither modules on this machine nor modules from finished
+// downloads.
 func TestModulesDoNotWaitForEachOther(t *testing.T) {
 	id, err := buildid.Parse([]byte(server))
 	if err != nil {

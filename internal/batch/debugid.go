@@ -39,9 +39,9 @@ func DebugID(text string) (prefix [guidBytes]byte, ok bool) {
 
 // Identify returns the build ID of an ELF module by its code ID, which is the build ID, or else by
 // its debug ID. A debug ID has only the first 16 bytes of the build ID. Complete finds the rest in
-// the trees of debug files. Otherwise the build ID is taken for one of 16 bytes, or of 8 if zeros
-// follow. debugID may also be a build ID of more than 16 bytes. Identify returns zero if neither ID
-// is valid.
+// the trees of debug files. If it finds none, Identify returns a build ID of 16 bytes, or of 8 if
+// only zeros follow. debugID may also be a build ID of more than 16 bytes. Identify returns zero if
+// neither ID is valid.
 //
 // Complete reads folders. It is called once for a debug ID, and not after ctx is done.
 func (s *Symbols) Identify(ctx context.Context, codeID, debugID string) (id buildid.ID) {

@@ -39,7 +39,7 @@ type Reason string
 
 // The zero Reason means that the frames are the best that the files have.
 const (
-	NoFile   Reason = "no_file"   // no place has the module's file
+	NoFile   Reason = "no_file"   // the module's file was not found
 	NoSymbol Reason = "no_symbol" // no function covers the address
 	Pending  Reason = "pending"   // the file is still searched for, fetched or unpacked
 	Fault    Reason = "fault"     // the file was found and cannot be used

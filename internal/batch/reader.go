@@ -18,7 +18,7 @@ const (
 	maxDepth = 64 // nested objects and arrays in a skipped member
 )
 
-// An InvalidError reports a request that is not understood.
+// An InvalidError reports an invalid request.
 type InvalidError struct {
 	place string // such as frames[3].offset; empty: the whole request
 	text  string

@@ -45,7 +45,7 @@ type frameCounts struct {
 	reasons        map[string]int
 }
 
-// A moduleKey is a module of the log: its base name, and its build ID.
+// A moduleKey identifies a module of the log by its base name and its build ID.
 type moduleKey struct {
 	name string
 	id   buildid.ID

@@ -12,11 +12,11 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// secret is a word that no dialect divides, and that is no name of a file, so that it may be
-// printed nowhere, not even where a dialect takes it for a module.
+// secret is a word that must never be printed. No dialect splits it. It does not look like a file's
+// name, so it is masked even if a dialect takes it for a module.
 const secret = "ézq7secreté"
 
-// reportOf returns the report of a log, of which nothing can be resolved.
+// reportOf returns the report of a log in which nothing can be resolved.
 func reportOf(t *testing.T, log string) string {
 	t.Helper()
 	sym := symbolize.New(symbolize.Options{})
@@ -39,8 +39,8 @@ func reportOf(t *testing.T, log string) string {
 	return b.String()
 }
 
-// TestNoPlaceOfALineIsPrinted puts a secret in the place of each word of the samples of all
-// dialects, and into each gap between them; make test-long does so with the logs of the tests, too.
+// TestNoPlaceOfALineIsPrinted replaces each word in the samples of all dialects by a secret, and
+// inserts the secret before each word. make test-long also uses the logs of the dialects' tests.
 func TestNoPlaceOfALineIsPrinted(t *testing.T) {
 	shown := 0
 	for _, log := range sampleLogs(t) {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestRedactedLines keeps the places of the user, and the base names of other paths.
+// TestRedactedLines checks that lines keep the user's places, and only the base names of other
+// paths.
 func TestRedactedLines(t *testing.T) {
 	var b strings.Builder
 	r := NewRedactor(&b, "/home/alice/", []string{"/home/alice/my symbols/", "/srv/debug", "out", "/home/bob/out", ""})

@@ -10,14 +10,14 @@ import (
 	"github.com/symfilter/symfilter/internal/logtest"
 )
 
-// secrets are words that must not be in a report: they have the forms of tokens, keys, addresses
-// and names, of which some look like numbers and build IDs.
+// secrets are words that must not be in a report. They have the forms of tokens, keys, addresses
+// and names. Some look like numbers or build IDs.
 var secrets = []string{
 	"ghp_16C7e42F292c6912E7710c838347Ae178B4a", "alice", "example.com", "hunter2", "transfer_money",
 	"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b", "deadbeefcafe4242", "4929123456789012",
 }
 
-// words are the secrets as logs have them.
+// words have the secrets in the forms in which logs contain them.
 var words = strings.Fields("token=ghp_16C7e42F292c6912E7710c838347Ae178B4a alice@example.com https://alice:hunter2@example.com/acme?key=9f86d081884c7d659a2feaa0c55ad015a3bf4f1b " +
 	"0xdeadbeefcafe4242 [0xdeadbeefcafe4242] (deadbeefcafe4242) 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b 4929123456789012 /home/alice/src/ transfer_money()")
 
@@ -43,7 +43,7 @@ func TestSecretsAroundFrames(t *testing.T) {
 	}
 }
 
-// withWords returns log with one of words in each line, at its place in form.
+// withWords formats each line of log, and one of words, by form.
 func withWords(log, form string) string {
 	var b strings.Builder
 	n := 0
@@ -54,8 +54,8 @@ func withWords(log, form string) string {
 	return b.String()
 }
 
-// TestReportsAreBounded keeps a report within a comment of GitHub, whatever the log and the doctor
-// print, and has lines of the log in it.
+// TestReportsAreBounded checks that a report fits into a comment on GitHub, whatever the log and
+// the doctor print. The report must still have lines of the log.
 func TestReportsAreBounded(t *testing.T) {
 	var l Log
 	f := filter.New(io.Discard, filter.Options{Printer: &l})

@@ -14,7 +14,7 @@ const (
 	maxHex        = 16 // digits of a 64-bit number
 	minIDDigits   = 8  // minimum digits of a build ID's beginning in a line
 	maxOffset     = 7  // digits of an offset from a symbol: functions are smaller than 256 MiB
-	maxDecOffset  = 6  // the same in decimal digits, as bcc prints it
+	maxDecOffset  = 6  // decimal digits of such an offset, as bcc prints it
 	maxFrameDigit = 4  // digits of a frame's number
 	nearBits      = 28 // numbers that differ only in these low bits may be in one module
 )

@@ -30,7 +30,7 @@ func OneDash(args []string, set *pflag.FlagSet) error {
 			}
 		}
 		if flag != nil && flag.NoOptDefVal == "" {
-			i++ // its value
+			i++ // the next word is the flag's value
 		}
 	}
 	return nil

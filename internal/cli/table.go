@@ -64,7 +64,7 @@ type Flag[V any] struct {
 	// default value in the help, if any; the program sets it elsewhere
 	Preset string
 	In     CommandSet      // commands that have the flag
-	On     CommandSet      // commands whose --help lists it; not needed if In has one command
+	On     CommandSet      // commands whose --help lists the flag; not needed if In has one command
 	Words  func() []string // allowed values, if there are few
 	// a *bool, *string, *[]string, or a Setter; Define panics for others
 	Field func(*V) any
@@ -142,7 +142,7 @@ func (p *Program[V]) Usage(cmd *Command) string {
 }
 
 // CheckArgs returns an error if the command does not take this number of arguments, or if its Words
-// lack the first one.
+// lack the first argument.
 func (p *Program[V]) CheckArgs(cmd *Command, args []string) error {
 	var words []string
 	if cmd.Words != nil {

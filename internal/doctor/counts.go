@@ -20,9 +20,9 @@ const (
 	maxRemember = 4096 // unresolved modules remembered for all inputs
 	// bytes of these modules' names: a name in a log may have several KiB
 	maxNameBytes = 1 << 20
-	maxListed    = 4  // modules that the closing line names
+	maxListed    = 4  // modules that the summary names
 	maxBases     = 16 // bases of files, of all inputs
-	maxShownName = 64 // bytes of a name in the closing line
+	maxShownName = 64 // bytes of a name in the summary
 )
 
 // Counts has the counts of addresses in one or several inputs.

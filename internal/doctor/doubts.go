@@ -12,8 +12,8 @@ import (
 )
 
 // Doubts returns the places in a configuration that cannot provide debug files, each with the
-// reason: a sentence with the place's path. Place.Flag is the key of the configuration. Trees must
-// have folders of build IDs. Other places need only exist.
+// reason: a sentence with the path. Place.Flag is the key of the configuration. Trees must have
+// folders of build IDs. Other places need only exist.
 func (s *Search) Doubts() iter.Seq2[Place, string] {
 	return func(yield func(Place, string) bool) {
 		for _, list := range []struct {

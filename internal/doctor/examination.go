@@ -26,7 +26,7 @@ type Examination struct {
 	*Search
 	W    io.Writer
 	Wait time.Duration // longest wait for debug files
-	Bad  int           // places that are out of order
+	Bad  int           // number of problems found
 }
 
 func (x *Examination) head(title string) { fmt.Fprintln(x.W, title) }
@@ -234,7 +234,7 @@ func (x *Examination) Folders(ctx context.Context) {
 
 func (x *Examination) root(p Place, r *root) {
 	problems := rootProblems(r)
-	if p.Flag == imageFlag { // it needs no build ID
+	if p.Flag == imageFlag { // an image needs no build ID
 		problems = nil
 	}
 	if !r.ID.IsZero() {

@@ -119,7 +119,7 @@ func (s *Search) next(u symbolize.Unresolved, r symbolize.Report) string {
 	case errors.As(u.Err, &missing) && missing.Err != nil && !s.Examining:
 		return "see the errors above; symfilter doctor " + u.ID.String() + " searches again"
 	case errors.As(u.Err, &missing) && missing.Err != nil:
-		return "" // the attempts above already show it
+		return "" // the attempts above already show the reason
 	}
 	if n := 2 * u.ID.Len(); n < usualID && u.Name == "" {
 		return fmt.Sprintf("is %s only the beginning of a build ID? It has %d hex digits, but most build IDs have 40; otherwise %s", u.ID, n, s.elsewhere(u.ID))

@@ -40,7 +40,7 @@ func (x *Examination) Log(ctx context.Context, label string, found Counts, hint 
 	}
 	help.print(x.W)
 	for _, text := range x.remedier(found, false).remedies(without) {
-		if text != noRemedy { // the advice above is the same
+		if text != noRemedy { // noRemedy repeats the advice above
 			fmt.Fprintf(x.W, "       next: %s\n", wording.Line(text))
 		}
 	}

@@ -161,7 +161,7 @@ func (r *remedier) installs(n needs) []string {
 	if installed, err := installers(r.lists, n.without); err == nil {
 		packages = append(packages, installed...)
 	}
-	// packages install debug files in the system's folder, which this option leaves out
+	// packages install debug files in the system's folder, which NoDefaultDebugDirs leaves out
 	if len(packages) == 0 || r.s.NoDefaultDebugDirs {
 		return nil
 	}

@@ -31,7 +31,7 @@ func makeFiles(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// The closing line names what would help, if files on this machine show it.
+// The summary names the remedies that files on this machine suggest.
 func TestRemedies(t *testing.T) {
 	inventory, err := os.ReadFile(filepath.Join("..", "..", "testdata", "debug", ".build-id", inventoryID[:2], inventoryID[2:]+".debug"))
 	if err != nil {
@@ -107,7 +107,6 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
-// Debug packages are named as distributions name them.
 func TestDebugPackages(t *testing.T) {
 	for _, test := range []struct{ kind, name, want string }{
 		{"deb", "hello", "hello-dbgsym"},

@@ -107,7 +107,8 @@ func (s *Search) Scanned() []string {
 }
 
 // Warnings returns messages about the user's places that cannot hold debug files. fromStdin is set
-// without a FILE: a place may then have been meant as the log.
+// if the command line has no FILE. A place that is not a debug file may then be the log, after a
+// flag without its value.
 func (s *Search) Warnings(fromStdin bool) (all []string) {
 	for _, p := range s.Places() {
 		if p.Flag == systemPlace {

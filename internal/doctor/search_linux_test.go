@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// Whatever is at a place that a flag names, the reason why it provides no files is reported, and a
-// pipe is not waited for.
+// Whatever file a flag names, the reason why it provides no debug files is reported. Pipes are not
+// opened.
 func TestPlacesInWhichNothingCanBeFound(t *testing.T) {
 	dir := t.TempDir()
 	plant := map[string]error{

@@ -18,7 +18,7 @@ type Subject struct {
 	Path string     // absolute; empty: Word is a build ID, or standard input
 	ID   buildid.ID // build ID of a file, set by Examine; zero: none
 	ELF  bool       // after Examine: the file is an ELF file
-	Core bool       // after Examine: it is a core file
+	Core bool       // after Examine: the file is a core file
 	kind *fileKind  // after Examine: a kind of file that is not a log; nil: unknown
 
 	segments *segments // nil until AddressAt has read them
@@ -96,7 +96,7 @@ func (s *Subject) NotProgram() error {
 	return fmt.Errorf("%s is %s; to filter a log, run symfilter %s", s.Word, want, s.Word)
 }
 
-// Location returns the place in the subject at a module-relative address.
+// Location returns the location of a module-relative address in the subject.
 func (s *Subject) Location(addr uint64) symbolize.Location {
 	return symbolize.Location{ID: s.ID, Name: s.Path, Addr: addr}
 }

@@ -20,8 +20,8 @@ const (
 	maxShownBuilds = 8    // files to list
 )
 
-// Weights of proofs in bits, and the sum that a build needs. In another build, one place in 32
-// follows a call. A symbol or code from the log rarely matches in another build.
+// Weights of proofs in bits, and the sum that a build needs. In another build, a call precedes
+// about one address in 32. A symbol or code from the log rarely matches in another build.
 const (
 	bitsOfCall, bitsOfSymbol = 5, 20
 	bitsOfBuild              = 30
@@ -80,7 +80,7 @@ func idAndSize(path string) (id buildid.ID, size int64, err error) {
 	return id, info.Size(), nil
 }
 
-// maxPlaces bounds the places in a build that are counted as evidence.
+// maxPlaces bounds the addresses in a build that are counted as evidence.
 const maxPlaces = 64
 
 // Locate records that a frame of the log is at an address of b. proof is the kind of proof, such as
@@ -94,7 +94,7 @@ func (b *Build) Locate(addr uint64, proof string) {
 	}
 }
 
-// count returns the numbers of places in b that calls, symbols and code prove.
+// count returns the numbers of addresses in b that calls, symbols and code prove.
 func (b *Build) count() (calls, symbols, codes int64) {
 	for _, proof := range b.proofs {
 		switch proof {
@@ -118,7 +118,7 @@ func (b *Build) bits() int64 {
 func (b *Build) fits(builds int) bool { return b.bits() >= bitsOfBuild+int64(bits.Len(uint(builds))) }
 
 // WriteBuilds writes the builds that fit, or may fit, the log called label, and reports whether
-// exactly one fits. addresses is the number of addresses in the log without a name.
+// exactly one fits. addresses is the number of the log's addresses without a name.
 func WriteBuilds(w io.Writer, label string, builds []Build, addresses int64) (one bool) {
 	slices.SortStableFunc(builds, func(a, b Build) int {
 		return cmp.Or(cmp.Compare(b.bits(), a.bits()), strings.Compare(a.Path, b.Path))
@@ -171,7 +171,7 @@ func (b *Build) name() string {
 	return name
 }
 
-// proof lists the evidence for the places of frames in b, by kind.
+// proof lists the evidence for b, by kind.
 func (b *Build) proof() string {
 	calls, symbols, codes := b.count()
 	var parts []string

@@ -78,7 +78,7 @@ func (f *Filter) mmap(e *element) {
 		f.complain("too many mmaps", e.field(0).at)
 		return
 	}
-	m = f.maps.insert(m) // an empty map that begins at the same address remains
+	m = f.maps.insert(m) // as in LLVM, an empty map at the same address takes precedence
 	if f.open == nil || f.open.module != m.module {
 		f.endModule()
 		f.parts(f.line[:e.start])

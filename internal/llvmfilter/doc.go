@@ -47,6 +47,6 @@ const (
 	maxBroken  = 4096      // unusable debug files remembered as reported
 	maxKept    = 8 << 20   // bytes of frames kept by address: the frames of a few hundred stacks
 	maxIDBytes = 64        // bytes of a build ID that can be searched for
-	readBlock  = 256 << 10 // bytes read at a time; larger blocks leave the processor's caches
+	readBlock  = 256 << 10 // bytes read at a time; larger blocks do not fit in the processor's caches
 	chunk      = 64 << 10  // bytes of output collected before a write
 )

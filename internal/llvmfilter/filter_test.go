@@ -221,7 +221,7 @@ func TestModulesAndMapsAreLimited(t *testing.T) {
 	if _, err := f.Write(in.Bytes()); err != nil {
 		t.Fatal(err)
 	}
-	const most = 512 // for each insertion; in one sorted list half of all
+	const most = 512 // moves for each insertion; one sorted list would move half of all maps
 	if f.maps.moved > maxMaps*most {
 		t.Errorf("%d maps were moved to insert %d, want at most %d for each", f.maps.moved, maxMaps, most)
 	}

@@ -171,8 +171,8 @@ func functionsByOffset(t *testing.T, name string) map[uint64]string {
 	return functions
 }
 
-// wantFunctions compares the names of frames in out with functions. LLVM takes the line of one
-// section and the function of another, which is not copied.
+// wantFunctions compares the names of frames in out with functions. LLVM's output may have the line
+// of one section and the function of another, so it is not compared.
 func wantFunctions(t *testing.T, out string, functions map[uint64]string) {
 	t.Helper()
 	named := 0
@@ -250,8 +250,8 @@ var names = []string{
 	"_ZNSt6vectorIiSaIiEE9push_backEOi", "_ZZ1fvENKUlvE_clEv", "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "_Z1f\x00v", "a b", "?",
 }
 
-// The output for generated logs equals that of LLVM's filter. It starts slowly: many logs are
-// filtered in one run, with marks between them in both outputs.
+// The output for generated logs equals that of LLVM's filter. LLVM's filter starts slowly, so many
+// logs are filtered in one run, with marks between them in both outputs.
 func TestGeneratedLogs(t *testing.T) {
 	need(t, llvmSymbolizer)
 	batch, batches := 50, 20

@@ -117,7 +117,7 @@ func options(t testing.TB, flags []string) (so symbolize.Options, o Options) {
 	return so, o
 }
 
-// firstDifference returns the place of the first difference between two outputs.
+// firstDifference describes the first line in which two outputs differ.
 func firstDifference(got, want string) string {
 	g, w := strings.SplitAfter(got, "\n"), strings.SplitAfter(want, "\n")
 	for i := range max(len(g), len(w)) {
