@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The same must hold for repeated addresses, and for addresses without a symbol.
+// The addresses include a repeated one, and some without a symbol.
 func TestAnswersComeInTheOrderOfTheAddresses(t *testing.T) {
 	opened, err := Symbols{DebugDirs: []string{"testdata/debug"}, NoCache: true, NoDefaultDebugDirs: true}.Open()
 	if err != nil {

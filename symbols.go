@@ -82,7 +82,7 @@ type Symbols struct {
 type Opened struct {
 	Symbolizer *symbolize.Symbolizer
 	Cache      *filter.Cache      // cache of rendered frames
-	Servers    *debuginfod.Client // nil without servers or their cache
+	Servers    *debuginfod.Client // nil if there is neither a server nor a debuginfod cache
 
 	// SymbolPath is the finder for SymbolPaths; nil if SymbolPaths is empty.
 	SymbolPath *buildid.SymbolPath
@@ -179,7 +179,7 @@ type completer interface {
 }
 
 // Complete returns the build ID that begins with the bytes of prefix, from the first tree with
-// exactly one such ID. It returns zero if there is no such tree, or if prefix has less than two
+// exactly one such ID. It returns zero if there is no such tree, or if prefix has fewer than two
 // bytes. It is for [filter.Dialects].
 func (o *Opened) Complete(prefix buildid.ID) (id buildid.ID) {
 	for _, tree := range o.trees {

@@ -52,7 +52,7 @@ type File struct {
 	where      string
 	os         *os.File
 	closer     io.Closer
-	unverified bool   // the file has no note to check; its place in a tree was proof enough
+	unverified bool   // the file has no note to check; its path or a link to it was proof enough
 	state      string // state of the compressed file with these contents, if os is nil
 	whole      *whole // the contents of a small file that is closed; nil: read from r
 }
@@ -138,7 +138,8 @@ func (f *File) modified() (nanoseconds int64, ok bool) {
 func (f *File) Size() int64 { return f.size }
 
 // stateText returns the inode, size and time of f, or of the compressed file that f was unpacked
-// from. It changes if that file is replaced or written to. It is empty without such a file.
+// from. The text changes if that file is replaced or written to. It is empty if there is no such
+// file.
 func (f *File) stateText() string {
 	switch {
 	case f.whole != nil:
@@ -229,9 +230,9 @@ func idOf(raw []byte, err error) (ID, error) {
 // errNotRegular is the error for directories, FIFOs, sockets and devices.
 var errNotRegular = errors.New("not a regular file")
 
-// openRegular opens a regular file, and does not block. Opening a device can have an effect, such
-// as starting a watchdog. So it checks the type first, and again after opening, in case the file
-// was replaced.
+// openRegular opens a regular file, and does not block. It checks the type first, since opening a
+// device can have an effect, such as starting a watchdog. It checks the type again after opening,
+// in case the file was replaced.
 func openRegular(path string) (*os.File, int64, error) {
 	return openRegularBy(path, os.Stat, os.OpenFile)
 }

@@ -29,7 +29,7 @@ const (
 	young = 2 * time.Second
 	// interval between two searches for new files: symbolize looks for a missing file every 2 s
 	recheckMin  = time.Second
-	recheckPart = 50 // such searches take at most 1/50 of the time
+	recheckPart = 50 // searches for new files take at most 1/50 of the time
 
 	maxRemembered = 256 << 20 // bytes of an index on disk
 	// indexes on disk; beyond that, the least recently used are removed
@@ -49,5 +49,5 @@ const (
 	// bytes inflated of an archive's members to find their notes
 	maxZipHeads      = 512 << 20
 	maxUnpacked      = 16      // unpacked members of archives kept while not in use
-	maxUnpackedBytes = 2 << 30 // their total size in bytes
+	maxUnpackedBytes = 2 << 30 // total bytes of unused members
 )

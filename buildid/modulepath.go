@@ -9,8 +9,8 @@ import (
 
 // A ModulePath finds a module at its path in the log. The log is untrusted: it can make the finder
 // open any file that the process may read. So a ModulePath suits commands that a user runs, not
-// services that read others' logs. A file is used only if its note holds the ID. The zero value is
-// ready for use.
+// services that read the logs of other users. A file is used only if its note holds the ID. The
+// zero value is ready for use.
 type ModulePath struct{}
 
 // Find returns the regular file at q.Name if its note holds q.ID. q.Name must be an absolute path;

@@ -215,8 +215,8 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// decodeFolders decodes the output of encodeFolders. The bytes may be hostile: it accepts only
-// names that stay below the root.
+// decodeFolders decodes the output of encodeFolders. It accepts only names that stay below the
+// root, since the bytes may be hostile.
 func decodeFolders(data []byte, root string) ([]*folder, error) {
 	n := len(data) - crc32.Size
 	if n < 0 || binary.LittleEndian.Uint32(data[n:]) != castagnoli(data[:n]) {

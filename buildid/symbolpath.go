@@ -36,8 +36,8 @@ type SymbolPathOptions struct {
 	Paths []string // files, folders (recursively), and zip files
 
 	// CacheDir is a folder of the user's. A missing CacheDir is created. It keeps the index of the
-	// paths for the next run, and inflated members of zip files. If it is empty or not usable, no
-	// index is kept, and members are inflated in the system's folder for temporary files.
+	// paths for the next run, and inflated members of zip files. If CacheDir is "" or not usable,
+	// no index is kept, and members are inflated in the system's folder for temporary files.
 	CacheDir string
 }
 
@@ -86,7 +86,7 @@ func (p *SymbolPath) Find(ctx context.Context, q Query, note func(Attempt)) (*Fi
 	}
 	for last := false; err == nil; last = true {
 		found := index.find(q.ID)
-		// its attempts are passed on only if no other search follows
+		// the attempts of this search are passed on only if no other search follows
 		try := search{ctx: ctx, where: s.where, query: q}
 		var told []Attempt
 		try.note = func(a Attempt) { told = append(told, a) }
@@ -209,7 +209,7 @@ func (p *SymbolPath) look(ctx context.Context, seen *pathIndex, stale bool) (*pa
 		p.deep.ended = now
 	}
 	switch {
-	// the first walk reads everything: its duration does not predict the next one's
+	// the first walk reads everything: its duration does not predict the duration of later walks
 	case index == nil:
 	case deep:
 		p.deep.took = now.Sub(began)

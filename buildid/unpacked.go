@@ -53,8 +53,8 @@ func (s *unpackedSet) get(ctx context.Context, key unpackedKey, inflate func() (
 			return item, nil
 		}
 		s.release(item)
-		// try again if the context of the goroutine that inflated the member has ended, but this
-		// one has not
+		// try again if the context of the goroutine that inflated the member has ended, but ctx has
+		// not
 		if ctx.Err() == nil && !isContext(item.err) {
 			return nil, item.err
 		}

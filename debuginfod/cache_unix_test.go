@@ -183,8 +183,8 @@ func TestInfoTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A cache that its group or everybody can write to is not used, nor is such a directory in it. Read
-// access for others does not matter.
+// A cache that its group or everybody can write to is not used, nor is a directory in the cache
+// with such a mode. Read access for others does not matter.
 func TestModesOfTheCache(t *testing.T) {
 	t.Parallel()
 	id := testID(1)

@@ -426,8 +426,8 @@ func TestCrashConsistency(t *testing.T) {
 		t.Error("no kill came while a file was being written")
 	}
 	if !namesNeeded(t, dir) {
-		// the process was killed between the creation of its link and the renaming that replaces an
-		// older file
+		// the process was killed after it had linked the new file to a temporary name, and before
+		// it renamed that link to replace an older file
 		for _, name := range leftovers(t, dir) {
 			body, err := os.ReadFile(name)
 			raw, _ := hex.DecodeString(filepath.Base(filepath.Dir(name)))

@@ -68,7 +68,7 @@ const (
 	maxVerdicts  = 4096      // answers remembered for each server
 	// misses on disk, of 1 or 2 inodes each; beyond that, the oldest are removed
 	maxMisses  = 10000
-	keptMisses = 8000 // misses left after such a removal
+	keptMisses = 8000 // misses left after a removal
 	missLook   = 1000 // misses written by this process between two counts of the misses on disk
 	// new build IDs requested at once: enough for three big programs with all their libraries
 	newBurst      = 1000

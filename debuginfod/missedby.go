@@ -87,7 +87,7 @@ func (c *Client) believed(l look) bool {
 	return true
 }
 
-// missOf returns the answer of s; ok is false if it is unknown or has expired.
+// missOf returns the answer of s; ok is false if the answer is unknown or has expired.
 func (l *look) missOf(s *server) (m serverMiss, ok bool) {
 	for _, m := range l.by {
 		if m.server == s.name && time.Since(m.at) <= l.missFor {

@@ -31,7 +31,7 @@ func TestAMissIsOfTheServersThatAnswered(t *testing.T) {
 	const recalled = "OLD: no such file; remembered: it answered T ago, and is not asked again for T"
 	tests := []struct {
 		name     string
-		servers  string // of the second client: the one that has no file, the one that has it, one that has none
+		servers  string // servers of the second client: old and none have no file, has has the file
 		again    bool
 		found    bool
 		requests string // to the servers, by the second client

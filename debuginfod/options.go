@@ -72,7 +72,7 @@ type Progress struct {
 	Bytes  int64  // bytes received so far
 	Total  int64  // -1 if the server does not state it
 	Done   bool   // set in the last call for this file
-	Err    error  // set with Done: the reason why there is no file; nil if there is one
+	Err    error  // set with Done: the reason why there is no file; nil if the file was found
 }
 
 // A Request describes a completed request to a server.

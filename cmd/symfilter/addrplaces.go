@@ -48,7 +48,7 @@ type addresses struct {
 // A mistakes counts words that cannot be looked up.
 type mistakes struct {
 	n     int64
-	first string // first of them, and why
+	first string // the first counted word, and why it cannot be looked up
 }
 
 func (m *mistakes) note(text string) {

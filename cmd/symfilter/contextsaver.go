@@ -24,7 +24,7 @@ const (
 // not wait for the disk.
 type contextSaver struct {
 	file    *contextfile.File
-	context []byte // context of the previous run, until the first line; nil: none
+	context []byte // context of the previous run; nil: none, or already passed to the engines
 	diag    *diagnostics
 
 	// guarded by of.mu
@@ -34,7 +34,7 @@ type contextSaver struct {
 	earliest time.Time // earliest time of the next save
 	saves    int64     // contexts made
 
-	writing sync.Mutex // held during a write of the file; guards the fields below
+	writing sync.Mutex // held during a write of the file; guards written and problem
 	written int64      // number of the last save in the file
 	problem string     // last reported error
 	failed  atomic.Bool

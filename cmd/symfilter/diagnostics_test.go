@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// All lines are invalid elements: ten diagnostics are printed each second, and the number of the
-// suppressed ones.
+// A million lines are printed in 20 seconds. In each second, ten of them appear, and then the
+// number of the others.
 func TestDiagnosticsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder

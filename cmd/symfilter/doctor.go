@@ -31,7 +31,7 @@ func runDoctor(c *config, args []string, std standard) (int, error) {
 	if err := c.openMaps(); err != nil {
 		return exitIO, err
 	}
-	c.examining, c.quiet = true, true // the examination reports this itself
+	c.examining, c.quiet = true, true // the examination prints all problems itself
 	s, err := c.session(std)
 	if err != nil {
 		return exitUsage, err

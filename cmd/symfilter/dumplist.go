@@ -16,7 +16,7 @@ import (
 
 const (
 	maxDumps     = 65536    // dump files in the list: more than any log of a test run has
-	maxDumpBytes = 64 << 20 // bytes of their JSON, which stays in memory for the next save
+	maxDumpBytes = 64 << 20 // bytes of the list, which stays in memory for the next save
 	saveShare    = 10       // saves of the list take at most 1/10 of the time
 )
 
@@ -26,7 +26,7 @@ type dumpList struct {
 	mu     sync.Mutex
 	path   string
 	diag   *diagnostics
-	json   []byte // the array without its end
+	json   []byte // the list as a JSON array, without its closing bracket
 	n      int
 	full   bool // the limit was exceeded, which was reported
 	dirty  bool // the file lacks entries

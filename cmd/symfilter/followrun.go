@@ -21,8 +21,8 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// followPatience bounds the wait for blocked output at the end. With the checkpoint after it, the
-// end takes less than a second.
+// followPatience bounds the wait for blocked output after a signal. The checkpoint follows.
+// Together they take less than a second.
 const followPatience = 700 * time.Millisecond
 
 // followFlags are --follow and the flags that need it.
@@ -85,7 +85,7 @@ type followRun struct {
 
 	remindOf func(doctor.Counts) // prints a summary of the unresolved addresses so far
 
-	halt func() // ends the following; nil before its begin
+	halt func() // stops following; nil before run has started
 }
 
 // follow follows files until a signal arrives or the output's reader closes it. It returns the exit

@@ -82,7 +82,7 @@ func (g *gateFlags) check(c *config, files []string) error {
 		switch {
 		case !isMissing(kind.Word): // --gate was used like a switch
 			return usageError{fmt.Errorf("--gate: %q is a file; "+advice, kind.Word, " "+kind.Word)}
-		case c.command == input.RTrace.String(): // its reports name the kinds
+		case c.command == input.RTrace.String(): // the reports of sp-rtrace name the kinds
 			g.kinds.unknown = nil
 		case kind.Near != "":
 			return usageError{fmt.Errorf("--gate: there is no kind %q; did you mean %s?", kind.Word, kind.Near)}

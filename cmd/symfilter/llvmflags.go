@@ -277,8 +277,8 @@ func (o *llvmOptions) errors() (lines []string) {
 	return append(lines, o.invalid...)
 }
 
-// nearest returns the flag that differs from word by one character, with the value in word. It
-// returns "" if there is none.
+// nearest returns the flag that differs from word by one character, or "". If word has a value
+// after "=", the result has the same value.
 func nearest(word string) string {
 	name, value, has := strings.Cut(word, "=")
 	best := ""

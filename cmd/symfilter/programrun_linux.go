@@ -114,7 +114,7 @@ func (r *programRun) run(args []string, std standard) (status syscall.WaitStatus
 	go r.pass(signals)
 	var outputs sync.WaitGroup
 	for i, run := range runs {
-		// If the program ends before its maps are read, calls in its stack may show its base.
+		// without the program's maps, calls in its code may prove its load bias
 		l := run.pipelines[0]
 		l.options.Dialects.Candidates = append(l.options.Dialects.Candidates, r.program.Path)
 		outputs.Go(func() { r.filter(run, r.program.Outputs[i]) })
@@ -152,7 +152,7 @@ func (r *programRun) pass(signals <-chan os.Signal) {
 	for sig := range signals {
 		n, _ := sig.(syscall.Signal)
 		if r.program.EndedBefore(endGrace) && child.Ends(n) {
-			child.Die(n) // output is left, but its reader does not read it
+			child.Die(n) // output is left, but nobody reads it
 		}
 		r.program.Pass(n)
 	}

@@ -142,7 +142,7 @@ func progressText(p debuginfod.Progress) string {
 }
 
 func fetched(p debuginfod.Progress) string {
-	const shown = 8 // hex digits: enough to find it in the log
+	const shown = 8 // hex digits: enough to find the build ID in the log
 	id := p.ID.String()
 	if len(id) > shown {
 		id = id[:shown] + "…"

@@ -298,7 +298,8 @@ func (s *Session) askData(q *question, module string, l symbolize.Location, usab
 	return nil
 }
 
-// askFrame answers that a function has no local variables. It warns once that they are not read.
+// askFrame answers that a function has no local variables. It warns once that local variables are
+// not read.
 func (s *Session) askFrame(q *question, module string) {
 	if !s.noFrames {
 		s.noFrames = true

@@ -184,7 +184,7 @@ func TestAModuleIsOpenedOnce(t *testing.T) {
 	questions, ask := io.Pipe()
 	go func() {
 		io.WriteString(ask, "0x3fa6\n")
-		io.WriteString(ask, "0x3fa6\n") // read after the first one is answered
+		io.WriteString(ask, "0x3fa6\n") // read after the answer to the first question
 		os.Remove(copied)
 		io.WriteString(ask, "0x3fa6\n")
 		ask.Close()

@@ -137,7 +137,7 @@ func (l *lookup) module(ctx context.Context, order []int, wait symbolize.Wait) b
 		frames, err := l.symbolizer.Ask(ctx, nil, where, symbolize.Policy{Wait: wait})
 		if !known && (err == nil || len(frames) > 0) { // the question has opened the file
 			r := l.symbolizer.Report(where.ID, where.Name)
-			if known = r.Path != ""; !known { // it was closed meanwhile
+			if known = r.Path != ""; !known { // the file was closed meanwhile
 				frames, err = nil, symbolize.ErrPending
 			}
 			if base = r.Low &^ (imagePage - 1); base != 0 && err == nil {

@@ -33,7 +33,7 @@ type utf16Context struct {
 	MidLine bool   `json:"midline,omitempty"` // the last unit did not end a line
 }
 
-// A remembering translator has a context. Another translator can continue from it.
+// A remembering translator can save its context. A later translator can continue from this context.
 type remembering interface {
 	AppendContext(dst []byte) []byte
 	Restore(context []byte) error

@@ -330,8 +330,8 @@ func (w *Writer) Unfinished() bool {
 	return w.Undecided() || w.decoder != nil && w.decoder.unfinished()
 }
 
-// Flush is Decide. It also passes on an unfinished last line of markup, such as a prompt, and the
-// held lines of a raw backtrace.
+// Flush calls Decide. It also passes on an unfinished last line of markup, such as a prompt, and
+// the held lines of a raw backtrace.
 func (w *Writer) Flush() error {
 	if w.packed != nil {
 		return w.packed.with((*Writer).Flush)
@@ -350,7 +350,7 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
-// Release is Flush, and also prints the module line that is still collecting its maps: all complete
+// Release calls Flush, and prints the module line that is still collecting its maps. All complete
 // lines are then written. It does not wait for bytes that are still being unpacked.
 func (w *Writer) Release() error {
 	if w.packed != nil {

@@ -38,7 +38,8 @@ func unbase64(s string) string {
 	return string(b)
 }
 
-// packers are writers of all formats. After a flush, a reader can unpack all that was written.
+// packers make writers of gzip, zstd and xz. After a flush, a reader can unpack all that was
+// written.
 var packers = map[string]func(io.Writer) interface {
 	io.WriteCloser
 	Flush() error

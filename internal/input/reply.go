@@ -63,7 +63,8 @@ func NewReply(o filter.Options, w io.Writer, keys, fields []string) *Reply {
 // Lines returns the Lines of the Reply, for their counts. Callers must not call Append.
 func (r *Reply) Lines() *filter.Lines { return r.lines }
 
-// Write answers the lines in p, and keeps an unfinished one. On return, all replies are written.
+// Write answers the lines in p, and keeps an unfinished last line. On return, all replies are
+// written.
 func (r *Reply) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0 && r.err == nil; {
 		var b []byte
