@@ -84,7 +84,7 @@ func OpenRegular(path, where string) (*File, error) {
 	return &File{r: f, size: size, path: path, where: where, os: f, closer: f}, nil
 }
 
-// openBelow is OpenRegular for the path name below root. It follows no link out of root.
+// openBelow is like OpenRegular, for the path name below root. It follows no link out of root.
 func openBelow(root *os.Root, name, where string) (*File, error) {
 	f, size, err := openRegularBy(name, root.Stat, root.OpenFile)
 	if err != nil {

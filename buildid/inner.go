@@ -33,25 +33,25 @@ type (
 	innerTree Tree
 )
 
-// OpenUnpacked is openUnpacked: it unpacks a compressed module of Linux.
+// OpenUnpacked opens the regular file at path. It unpacks a compressed module of Linux.
 func (inner) OpenUnpacked(path, where string) (*File, error) { return openUnpacked(path, where) }
 
-// OpenBelow is openBelow: it follows no link out of root.
+// OpenBelow opens the regular file at the path name below root. It follows no link out of root.
 func (inner) OpenBelow(root *os.Root, name, where string) (*File, error) {
 	return openBelow(root, name, where)
 }
 
-// FindLink is findLink, for the link with this name and checksum.
+// FindLink returns the debug file of a link with this name and checksum.
 func (inner) FindLink(ctx context.Context, name string, crc uint32, near string, dirs []string, id ID, note func(Attempt)) (*File, error) {
 	return findLink(ctx, link{name, crc}, near, dirs, id, note)
 }
 
-// FindAlt is findAlt.
+// FindAlt returns the supplementary file for the debug file at near.
 func (inner) FindAlt(ctx context.Context, id ID, name, near string, dirs []string, note func(Attempt)) (*File, error) {
 	return findAlt(ctx, id, name, near, dirs, note)
 }
 
-// StateOf returns the State of an open file from its info.
+// StateOf returns the State of the open file that info describes.
 func (inner) StateOf(info fs.FileInfo) string { return stateOf(info).text() }
 
 // IsMissing reports whether a is an attempt at a path that does not exist.
@@ -64,10 +64,11 @@ func (i *innerFile) Bytes() []byte { return (*File)(i).contents() }
 // Whole reports whether the file was read whole. Such a file has no descriptor.
 func (i *innerFile) Whole() bool { return i.whole != nil }
 
-// Modified is modified: it returns the time of the last change.
+// Modified returns the time of the last change, in nanoseconds since 1970. ok is false unless the
+// file is a regular file of the system.
 func (i *innerFile) Modified() (nanoseconds int64, ok bool) { return (*File)(i).modified() }
 
-// State is stateText: it differs for another file at the same path.
+// State returns a text that differs for another file at the same path, or "".
 func (i *innerFile) State() string { return (*File)(i).stateText() }
 
 // Roots calls visit for each path. The arguments are like the fields of root.
@@ -82,5 +83,5 @@ func (i *innerPath) Roots(ctx context.Context, visit func(path string, files int
 // Check fails if the list cannot be read, or names no file.
 func (i *innerList) Check(ctx context.Context) error { return (*IDsFile)(i).check(ctx) }
 
-// Complete is complete: it finds the only ID with a prefix.
+// Complete returns the only build ID in the tree that begins with prefix, or zero.
 func (i *innerTree) Complete(prefix ID) ID { return (*Tree)(i).complete(prefix) }

@@ -107,7 +107,7 @@ func (s *search) tryLink(path string, crc uint32, near string) *File {
 	return nil
 }
 
-// openLinked is open, but accepts any ID if id is zero.
+// openLinked is like open, but accepts any ID if id is zero.
 func openLinked(path, where string, id ID) (*File, error) {
 	if !id.IsZero() {
 		return open(path, where, id, 0)

@@ -14,7 +14,7 @@ import (
 // has 30 MB without debug information.
 const maxModule = 128 << 20
 
-// openUnpacked is OpenRegular, but unpacks a compressed Linux module into memory: see
+// openUnpacked is like OpenRegular, but unpacks a compressed Linux module into memory: see
 // isPackedModule.
 func openUnpacked(path, where string) (*File, error) {
 	f, err := OpenRegular(path, where)

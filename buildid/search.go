@@ -94,7 +94,7 @@ func (s *search) failed(path string, err error) {
 	}
 }
 
-// tryVerified is try, but rejects a file without a note.
+// tryVerified is like try, but rejects a file without a note.
 func (s *search) tryVerified(path string) *File {
 	f := s.try(path)
 	if f != nil && f.unverified {

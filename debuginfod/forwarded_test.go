@@ -29,7 +29,7 @@ func TestMissesOfForwardedSearchesAreNotKept(t *testing.T) {
 	dir := t.TempDir()
 	ask := func(ctx context.Context) {
 		t.Helper()
-		c := newClient(t, Options{CacheDir: dir, Forwarded: "_us"}, s.URL) // a new client has no misses in memory
+		c := newClient(t, Options{CacheDir: dir, Forwarded: "_us"}, s.URL) // no misses in memory
 		if _, err := c.Find(ctx, buildid.Query{ID: testID(1), Better: true}, nil); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("got %v", err)
 		}

@@ -87,7 +87,8 @@ func (w *fileLines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// write writes b to the output. o.mu is held.
+// write writes b to the output. While the disk is full, it retries until a signal arrives. o.mu is
+// held.
 func (o *commonOutput) write(b []byte) error {
 	pause := time.Duration(0)
 	for len(b) > 0 {

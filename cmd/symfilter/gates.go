@@ -113,7 +113,7 @@ func (g *gateFlags) read() []string {
 	return []string{string(g.baseline)}
 }
 
-// load reads the baseline. With --baseline-update, the file may be missing.
+// load reads the baseline. With --baseline-update, the file may be missing or empty.
 func (g *gateFlags) load(diag *diagnostics) error {
 	if len(g.kinds.unknown) > 0 {
 		diag.printf("--gate: no supported tool has findings of the kind %q", g.kinds.unknown[0].Word)

@@ -177,8 +177,8 @@ func filterLLVM(c *config, o *llvmOptions, stdin, stdout, stderr *os.File) int {
 	return code
 }
 
-// llvmFinders returns finders for the places that flags name, and for LLVM's folder of debug files
-// if no flag replaces it. As in LLVM, the module's own path is not used.
+// llvmFinders returns finders for the files and folders in flags, and for LLVM's folder of debug
+// files if no flag replaces it. As in LLVM, the module's own path is not used.
 func (c *config) llvmFinders() []symbolize.Finder {
 	finders := []symbolize.Finder{} // nil would select the command's default finders
 	if paths := slices.Concat(c.objects, c.symbolPaths); len(paths) > 0 {

@@ -234,7 +234,7 @@ func (p *profileRun) read(o report.Options) (*profile.Profile, error) {
 	return read, nil
 }
 
-// print prints the profile to each output. With an error, it returns the exit code.
+// print prints the profile to each output, and returns the exit code.
 func (p *profileRun) print(read *profile.Profile) (int, error) {
 	view := profile.View{Label: p.label, Show: p.c.profile.show, Inclusive: p.c.profile.inclusive}
 	for i, w := range p.writers {

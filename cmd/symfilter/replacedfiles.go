@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// checkWritten returns an error if the run would replace one of its own inputs or outputs: the
-// input would be lost, and the rest of the output would have no name.
+// checkWritten returns an error if the run would replace one of its own inputs or outputs, or if
+// two flags name one file to write. A replaced input would be lost, and the rest of a replaced
+// output would have no name.
 func (c *config) checkWritten(files []string, std standard) error {
 	all := c.written()
 	for _, written := range all {

@@ -65,7 +65,8 @@ type engine struct {
 }
 
 // files filters the named inputs, each with its own context, and returns the exit code. It ends
-// early if the output fails. After an unreadable input, it continues with the next one.
+// early if the output fails or a signal arrives. After an unreadable input, it continues with the
+// next input.
 func (s *stream) files(names []string, stdin *os.File) (code int) {
 	for i, name := range names {
 		s.current = i

@@ -86,7 +86,7 @@ func (c *config) compare(log []byte, images []filter.Image, located func(path st
 	r := newReports(c, o.Symbolizer, nil, nil)
 	r.output = outputText
 	e := r.engine(c.inputFormat(), at)
-	io.Copy(e, bytes.NewReader(log)) // a fault of the log is reported where it is filtered
+	io.Copy(e, bytes.NewReader(log)) // after an error, only the part before it is compared
 	e.Close()
 	o.Symbolizer.Close()
 	return at.filter

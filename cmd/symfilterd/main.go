@@ -144,7 +144,7 @@ func serve(conf *daemon.Config, o *options, inherited *service.Sockets) int {
 	}
 	go func() {
 		for range hup {
-			d.Refresh(func() (*daemon.Config, error) { return daemon.Load(o.config) }) // Refresh logs the error
+			d.Refresh(func() (*daemon.Config, error) { return daemon.Load(o.config) }) // logs its error
 		}
 	}()
 	if err := d.Run(ctx); err != nil {

@@ -239,8 +239,8 @@ func (v *view) sectionAt(addr uint64) int {
 	return 0
 }
 
-// sectionUpTo is sectionAt, but the address just after a section also belongs to that section if no
-// other section has it.
+// sectionUpTo is like sectionAt, but also accepts the address just after a section, if no other
+// section has it.
 func (v *view) sectionUpTo(addr uint64) int {
 	if i := v.sectionAt(addr); i > 0 {
 		return i

@@ -200,7 +200,7 @@ func (r *Reader) Bool() (bool, error) {
 	return false, Invalidf("%s, want true or false", describe(t))
 }
 
-// Optional is Text, but skips a value that is not a string.
+// Optional is like Text, but skips a value that is not a string.
 func (r *Reader) Optional() (string, error) {
 	t, err := r.token()
 	if err != nil {
