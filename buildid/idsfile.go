@@ -30,8 +30,8 @@ func NewIDsFile(path string) *IDsFile {
 }
 
 // Find returns the file that the list names for q.ID, if its note holds that ID. Among several
-// files it chooses as [SymbolPath.Find] does. It reads the list again if its size or time has
-// changed.
+// files it chooses as [SymbolPath.Find] does. It reads the list again if the list was changed or
+// replaced.
 func (f *IDsFile) Find(ctx context.Context, q Query, note func(Attempt)) (*File, error) {
 	s := search{ctx: ctx, where: "list " + f.path, query: q, note: note}
 	if q.ID.IsZero() {

@@ -21,8 +21,8 @@ import (
 
 const cursor = "__CURSOR="
 
-// An entryCutter cuts a stream into entries, as [lines.Cutter] cuts one into lines. An entry of
-// more than maxLine bytes is returned in parts.
+// An entryCutter cuts a stream into entries, as [lines.Cutter] cuts a stream into lines. It returns
+// an entry in parts if the entry has more than maxLine bytes or an invalid field.
 type entryCutter struct {
 	tail []byte // the unfinished entry so far; of a long entry, only its unfinished field
 	at   int    // bytes of whole fields in tail
