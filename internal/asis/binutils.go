@@ -80,12 +80,12 @@ type binutils struct {
 	searched bool  // debug was searched for
 	last     lastSymbol
 	section  int // the section of -j; 0: none
-	// Names for later answers, by the number of the function's entry in debug information. As in
-	// BFD, the first lookup of a symbol for a function decides.
+	// Function names for later answers, by Details.Entry. As in BFD, the first lookup of a symbol
+	// for a function decides.
 	settled map[uint64]string
 }
 
-// maxSettled bounds the names in settled. Beyond it, each answer looks up its symbol.
+// maxSettled bounds the names in settled. Beyond that, each answer looks up the symbol again.
 const maxSettled = 1 << 20
 
 func (s *Session) runBinutils(in io.Reader) int {
@@ -97,7 +97,8 @@ func (s *Session) runBinutils(in io.Reader) int {
 	return s.runLines(in, b.answer)
 }
 
-// runLines answers the addresses of the command line, or else the lines of in.
+// runLines answers the addresses of the command line, or else the lines of in. It returns the exit
+// code.
 func (s *Session) runLines(in io.Reader, answer func(line string)) int {
 	if len(s.Questions) == 0 {
 		return s.interactive(in, answer)
@@ -331,7 +332,7 @@ func (b *binutils) nearest(section int, offset uint64) []place {
 	return all
 }
 
-// hasName reports whether BFD knows the function's name without the symbol table.
+// hasName reports whether BFD has the function's name without the symbol table.
 func (b *binutils) hasName(at *place) bool {
 	_, ok := b.settled[at.entry]
 	return ok || at.linker
@@ -386,7 +387,7 @@ func (b *binutils) debugFrames(l symbolize.Location) []place {
 			continue
 		}
 		at := place{function: f.Linkage, file: within(f.File, f.Details.Within), line: f.Line}
-		at.discriminator = b.frames[0].Details.Discriminator // the innermost one, as in BFD
+		at.discriminator = b.frames[0].Details.Discriminator // that of the innermost frame, as in BFD
 		at.start = f.Details.First
 		at.entry, at.linker = f.Details.Entry, f.Details.Linker
 		if f.Details.Split { // BFD reads no split units
@@ -425,7 +426,7 @@ func (b *binutils) findDebug() {
 	}
 	b.searched = true
 	if r.Holds == symbolize.DebugInfo && r.Path != b.location.Name {
-		b.debug, _ = openView(r.Path) // without it, the file's own symbols answer
+		b.debug, _ = openView(r.Path) // without a debug file, the file's own symbols are used
 	}
 }
 
@@ -475,7 +476,7 @@ func symbolic(line string) (name string, offset uint64, ok bool) {
 	return name, offset, true
 }
 
-// hexPrefix returns the hexadecimal number at the beginning of a line; 0 without one.
+// hexPrefix returns the hexadecimal number at the beginning of a line; 0 if there is none.
 func hexPrefix(line string) uint64 {
 	if len(line) > 2 && line[0] == '0' && line[1]|0x20 == 'x' && isHex(line[2]) {
 		line = line[2:]

@@ -186,7 +186,8 @@ func (t *sizedSymbols) end(addr uint64) uint64 {
 
 // covering returns elfutils' symbol for addr. Global symbols that cover addr come first. Local
 // symbols that cover addr come next, unless a global symbol without a size is at addr. Last comes
-// the nearest symbol without a size before addr, if no symbol ends after it.
+// the nearest symbol without a size at or before addr, if no symbol at or before addr ends after
+// that symbol's address.
 func (v *view) covering(addr uint64) *sizedSymbol {
 	v.loadCovers()
 	t, section := &v.covers, v.sectionAt(addr)
