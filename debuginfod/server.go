@@ -24,7 +24,7 @@ type server struct {
 }
 
 // A verdict is a server's final answer about one file. It is remembered: the server is not asked
-// again.
+// about the file again before until.
 type verdict struct {
 	miss   bool // the server has no such file; if false, the file that it sent cannot be used
 	reason string

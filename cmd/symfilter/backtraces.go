@@ -107,7 +107,7 @@ func absolute(folders []string) (all []string) {
 // parseImage parses a value of --image, [NAME=]FILE[@BASE].
 func parseImage(word string) (m filter.Image, err error) {
 	m.Path = word
-	if _, err := os.Stat(word); err != nil { // otherwise "=" and "@" are part of its name
+	if _, err := os.Stat(word); err != nil { // in the name of an existing file, "=" and "@" have no meaning
 		if at := strings.LastIndex(m.Path, "@0x"); at > 0 {
 			base, err := strconv.ParseUint(m.Path[at+3:], 16, 64)
 			if err != nil {

@@ -48,7 +48,7 @@ func (v *view) hasTable() bool {
 	return v.covers.full
 }
 
-// loadCovers reads the symbols: .symtab, or .dynsym if that is missing or empty.
+// loadCovers reads the symbols: .symtab, or .dynsym if .symtab is missing or empty.
 func (v *view) loadCovers() {
 	t := &v.covers
 	if t.loaded {

@@ -78,7 +78,7 @@ func (v *view) hasSame(other *view, index int) bool {
 	return index < len(v.sections) && v.sections[index].Name == other.sections[index].Name
 }
 
-// load reads the symbols: .symtab, or .dynsym if that is missing or empty.
+// load reads the symbols: .symtab, or .dynsym if .symtab is missing or empty.
 func (v *view) load() {
 	if v.loaded {
 		return

@@ -12,7 +12,7 @@ func TestVariablesOfTheProgramAreInTheEnvironment(t *testing.T) {
 		{[]string{"PATH=/bin", "HOME=/home/symfilter", "=x", ""}, false},
 		{[]string{"SYMFILTER=1", "SYMFILTERQUIET=1"}, false},
 		{[]string{"PATH=/bin", "SYMFILTER_QUIET=1"}, true},
-		{[]string{"Symfilter_Quiet=1"}, true}, // a variable of Windows
+		{[]string{"Symfilter_Quiet=1"}, true}, // Windows ignores case
 	} {
 		if got := p.InEnvironment(test.environment); got != test.want {
 			t.Errorf("%q: got %v", test.environment, got)

@@ -202,7 +202,7 @@ func (x *Examination) Find(ctx context.Context, about *Subject) {
 	}
 }
 
-// Folders examines the places in flags.
+// Folders examines the places that are searched for debug files.
 func (x *Examination) Folders(ctx context.Context) {
 	x.head("folders and files")
 	ctx, cancel := context.WithTimeout(ctx, patienceOfDoctor)

@@ -11,7 +11,7 @@ const (
 	coredumpPackages = "COREDUMP_PACKAGE_JSON" // modules with their build IDs
 )
 
-// learnField gives the filter the files in a field of systemd-coredump.
+// learnField gives the filter the program or the modules in a field of systemd-coredump.
 func (e *Envelope) learnField(name string, value []byte) {
 	switch name {
 	case coredumpProgram:
