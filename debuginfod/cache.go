@@ -307,7 +307,7 @@ func openRegular(root *os.Root, name string, access int) (*os.File, fs.FileInfo,
 	return f, info, nil
 }
 
-// An otherBuildError reports a complete file with another ID.
+// An otherBuildError reports an ELF file with another ID.
 type otherBuildError struct{ got buildid.ID }
 
 func (e *otherBuildError) Error() string { return "another build, " + e.got.String() }

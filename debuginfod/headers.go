@@ -49,7 +49,7 @@ func (f *headersFile) headers() (http.Header, error) {
 }
 
 // parseHeaders parses one header in each line, and skips blank lines. Errors have the number of the
-// line, but not its text, which may be a secret.
+// line, but not the value, which may be a secret.
 func parseHeaders(text string) (http.Header, error) {
 	h := http.Header{}
 	n := 0

@@ -198,7 +198,8 @@ func (c *Client) observe(s *server, good Outcome, f *failure, bytes int64, began
 	c.o.Observe(Request{s.name, good, bytes, time.Since(began)})
 }
 
-// reportFailure calls Options.FirstFailure, once for each server.
+// reportFailure calls Options.FirstFailure, once for each server, if f is a fault of the server or
+// of this machine.
 func (c *Client) reportFailure(s *server, f *failure) {
 	if c.o.FirstFailure != nil && (!f.blameless || f.local) {
 		s.trouble.Do(func() { c.o.FirstFailure(s.name, f.reason) })

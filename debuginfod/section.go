@@ -15,8 +15,8 @@ const noteSection = ".note.gnu.build-id"
 
 // Section returns a section of the file with the build ID. It asks the servers in order. A server
 // must first send the note of the build ID, with this ID. Nothing is kept in the cache. The error
-// wraps [fs.ErrNotExist] if every server answered that it has no such section or file, or if no
-// server may be asked. Older servers serve no sections at all.
+// wraps [fs.ErrNotExist] if every server answered that it has no such section or file, if no server
+// may be asked, or if id or name is invalid. Older servers serve no sections at all.
 func (c *Client) Section(ctx context.Context, id buildid.ID, name string) ([]byte, error) {
 	if id.IsZero() || name == "" || name == "." || name == ".." || len(name) > 255 || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == '/' || r >= 0x7f }) {
 		return nil, fmt.Errorf("debuginfod: section %.40q: %w", name, fs.ErrNotExist)

@@ -13,7 +13,7 @@ type server struct {
 	name    string // name for messages: without user and password
 	url     *url.URL
 	user    *url.Userinfo
-	refused string // reason why it is never asked; empty if it may be asked
+	refused string // reason why the server is never asked; empty if it may be asked
 
 	contact sync.Once // guards the call of FirstContact
 	trouble sync.Once // guards the call of FirstFailure

@@ -50,7 +50,7 @@ func (x *Examination) Log(ctx context.Context, label string, found Counts, hint 
 }
 
 type examinedModule struct {
-	symbolize.Unresolved // Frames is 0 if all its addresses have names
+	symbolize.Unresolved // Frames is 0 if all addresses have names
 	report               symbolize.Report
 }
 

@@ -68,7 +68,7 @@ func (s *Search) misfiled(r *symbolize.Report) string {
 type root struct {
 	Path   string
 	Files  int               // ELF files with a build ID
-	ID     buildid.ID        // build ID of the file at Path; zero if that is not an ELF file
+	ID     buildid.ID        // build ID of the file at Path; zero: none, or Path is a folder
 	Faults []buildid.Attempt // unreadable files and folders, at or below Path
 }
 

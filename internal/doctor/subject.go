@@ -16,7 +16,7 @@ import (
 type Subject struct {
 	Word string     // as in the command line
 	Path string     // absolute; empty: Word is a build ID, or standard input
-	ID   buildid.ID // build ID of a file, set by Examine; zero: none
+	ID   buildid.ID // from Word, or of the file after Examine; zero: none
 	ELF  bool       // after Examine: the file is an ELF file
 	Core bool       // after Examine: the file is a core file
 	kind *fileKind  // after Examine: a kind of file that is not a log; nil: unknown
