@@ -12,8 +12,8 @@ import (
 const elfMagic = "\x7fELF"
 
 // sectionsEnd returns the offset of the end of the section headers. h is the header of the ELF
-// file; ok is false if h is cut off or invalid. With 65,280 sections or more, the header has 0 as their
-// number, and one section is assumed.
+// file; ok is false if h is cut off or invalid. With 65,280 sections or more, the header has 0 as
+// their number, and one section is assumed.
 func sectionsEnd(h []byte) (end uint64, ok bool) {
 	if len(h) < 52 || string(h[:4]) != elfMagic {
 		return 0, false

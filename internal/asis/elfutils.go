@@ -171,7 +171,8 @@ func (e *elfutils) places(pc uint64) {
 }
 
 // function prints the innermost function and, without --pretty-print, where it was inlined. It
-// prints nothing and returns false if a symbol's name must follow.
+// prints nothing if debug information has no function, and returns false if a symbol's name must
+// follow.
 func (e *elfutils) function(frames []symbolize.Frame) bool {
 	if len(frames) == 0 || frames[0].Details == nil || frames[0].Details.Entry == 0 {
 		return false

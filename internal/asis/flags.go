@@ -108,7 +108,7 @@ var flags = [...]flag{
 // An LLVMFlag is a flag of llvm-symbolizer 19 with a long name, or without a value.
 type LLVMFlag struct {
 	Word   string
-	Means  string // the first spelling of the same option: --basenames for -s
+	Means  string // the first spelling of the option: --basenames for -s; Word if ignored or refused
 	Valued bool   // has a value, after "="
 	Spaced bool   // the value may also be the next word
 }
