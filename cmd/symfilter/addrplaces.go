@@ -63,7 +63,7 @@ func (m *mistakes) note(text string) {
 // An addrModule is a file whose addresses are looked up.
 type addrModule struct {
 	doctor.Subject
-	err    error           // why it cannot be used; nil if it can
+	err    error           // why the file cannot be used; nil if it can
 	ctx    context.Context // ends the wait for its debug file
 	cancel context.CancelFunc
 }
@@ -117,7 +117,7 @@ func (a *addresses) forget() {
 
 // A located is the answer for an address, or for consecutive addresses of one source line.
 type located struct {
-	module    *addrModule // nil if no file was found
+	module    *addrModule // nil if the file is missing or cannot be used
 	word      string      // as in the request; empty for an address of the command line's file
 	addr, end uint64      // end is after the last address of a range; 0: one address
 	hasAddr   bool
@@ -128,7 +128,7 @@ type located struct {
 	frames   []symbolize.Frame
 	recorded []symbolize.Frame   // frames with the files as debug information names them
 	variable *symbolize.Variable // nil if frames are the answer
-	err      error               // why there is no answer; nil: no symbol covers the address
+	err      error               // why there is no answer; nil if no symbol covers the address
 }
 
 func (l *located) found() bool { return len(l.frames) > 0 || l.variable != nil }
@@ -237,7 +237,7 @@ func (a *addresses) look(l *located) {
 }
 
 // variableAt returns the variable at l.addr, or nil if there is none. Frames take precedence if the
-// innermost frame has a file, or if the accessed member is unknown.
+// innermost frame has a file, or if the member at l.addr is unknown.
 func (a *addresses) variableAt(l *located) *symbolize.Variable {
 	if l.err != nil || len(l.frames) > 0 && l.frames[0].File != "" {
 		return nil

@@ -160,7 +160,7 @@ func (r *filterRun) newStream(files []string, cancel func()) *stream {
 }
 
 // end ends the outputs, reports the unresolved addresses, and returns the exit code of the run.
-// code is the exit code of its inputs.
+// code is the exit code of the inputs.
 func (r *filterRun) end(code int) int {
 	c, s := r.c, r.stream
 	if failed := r.endPipelines(s.stop.signal() == 0 && !s.unwritten && code != exitUsage, code == exitOK); code == exitOK {

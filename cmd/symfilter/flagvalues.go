@@ -134,7 +134,7 @@ func (w *waitFor) Set(s string) error {
 type colorWhen string
 
 // mode returns the treatment of colours. In order of precedence, it depends on the flag,
-// CLICOLOR_FORCE, NO_COLOR (no-color.org) and TERM=dumb.
+// CLICOLOR_FORCE, NO_COLOR (no-color.org), terminal and TERM=dumb.
 func (c colorWhen) mode(terminal bool, getenv func(string) string) filter.Color {
 	force := getenv("CLICOLOR_FORCE")
 	switch {

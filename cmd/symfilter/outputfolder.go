@@ -75,7 +75,8 @@ func (d *folderFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// End names the file after the PID. It appends a number if an earlier process had the same PID.
+// End names the file after the PID, and appends a number if an earlier process had the same PID. If
+// the run was ended by a signal, End discards the file.
 func (d *folderFile) End(pid string) error {
 	defer d.whole.Discard()
 	if d.folder.ended() {

@@ -149,7 +149,7 @@ func sameRegular(a, b *os.File) bool {
 }
 
 // exit stops the handling of signals, and returns the exit code of the run. code is the exit code
-// of its inputs.
+// of the inputs.
 func (s *stream) exit(code int) int {
 	sig := s.stop.end()
 	if sig == 0 || s.port && sig == int(syscall.SIGINT) {
