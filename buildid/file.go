@@ -187,7 +187,7 @@ var ErrOtherID = errors.New("another build ID")
 // is a miss, it wraps [fs.ErrNotExist].
 type UnusableError struct {
 	Path string
-	Err  error // why it cannot be used
+	Err  error // why the file cannot be used
 }
 
 func (e *UnusableError) Error() string { return e.Path + ": " + reasonFor(e.Err) }

@@ -68,7 +68,7 @@ func (p *SymbolPath) Close() error {
 // Among equals the first path in sorted order wins.
 //
 // The first Find walks the paths in goroutines that end before it returns. Concurrent calls wait
-// for the walk. If it has found no file, or no debug information, Find examines the folders again,
+// for the walk. If the index has no file, or no debug information, Find examines the folders again,
 // for new files. That happens at most once a second, and takes at most 1/50 of the time unless an
 // indexed file has changed. A walk that ends with ctx is repeated by the next Find.
 //

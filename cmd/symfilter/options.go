@@ -34,8 +34,9 @@ const (
 
 // options is the table of flags, in groups, in the order of the help. Package cli registers the
 // flags, and makes help, manual page, completion and reference from the table. A command's help
-// page lists a flag only if On has the command. newConfig sets the defaults that are not zero. The
-// table is constant data, which costs nothing at the start of the program.
+// page lists a flag that other commands share only if On has the command. newConfig sets the
+// defaults that are not zero. The table is constant data, which costs nothing at the start of the
+// program.
 var options = [...]cli.Group[config]{
 	{Title: "Where debug files are, by build ID, in the order of the search", Topic: "finding",
 		Note: "Then the module's path, debuginfod's cache and the servers of DEBUGINFOD_URLS.", Flags: []cli.Flag[config]{

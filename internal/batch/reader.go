@@ -62,7 +62,8 @@ func NewReader(body io.Reader, room Room) *Reader {
 	return &Reader{d, b}
 }
 
-// A bounded is an io.Reader that fails if r has more than left bytes.
+// A bounded is an io.Reader that fails if r has more than left bytes, or if the room does not grant
+// memory for them.
 type bounded struct {
 	r    io.Reader
 	room Room
