@@ -447,8 +447,8 @@ func TestCrashConsistency(t *testing.T) {
 	}
 }
 
-// checkWholeCache fails the test for each file whose content does not have the build ID of its
-// name.
+// checkWholeCache fails the test for each file of the cache that is not used, or does not have the
+// content for its build ID.
 func checkWholeCache(t *testing.T, dir string) {
 	t.Helper()
 	c := newCache(dir)

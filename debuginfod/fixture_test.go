@@ -86,7 +86,7 @@ func elfFile(id buildid.ID, size int) []byte {
 	return b
 }
 
-// A fake is a debuginfod server with the answers that a test gives it, and a count of the requests.
+// A fake is a debuginfod server with the answers that a test gives it, and a list of the requests.
 type fake struct {
 	*httptest.Server
 	mu    sync.Mutex

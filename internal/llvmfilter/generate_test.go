@@ -52,7 +52,7 @@ func readBinary(t testing.TB, path string) binary {
 }
 
 // generator makes logs of a process that loads binaries, and damages some of their elements in
-// every possible way.
+// several ways.
 type generator struct {
 	*rand.Rand
 	binaries []binary
