@@ -17,7 +17,7 @@ import (
 )
 
 // A walk updates the folders of roots, in several goroutines. It lists only folders, and opens only
-// files, whose state has changed.
+// files, that are new or may have changed.
 type walk struct {
 	ctx     context.Context
 	shallow bool          // do not examine files in unchanged folders

@@ -57,7 +57,7 @@ type llvmOptions struct {
 	verbose    bool
 	help       bool
 	version    bool
-	arguments  bool // there were addresses, which the style ignores
+	arguments  bool // there were FILEs or addresses, which the style ignores
 
 	missing string   // flag without its value
 	unknown []string // words that are not flags of either program

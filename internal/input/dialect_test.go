@@ -29,7 +29,7 @@ func dialectOptions(t testing.TB) filter.Options {
 	return o
 }
 
-// traceLine returns a line of a crashing program.
+// traceLine returns a random line: of a backtrace, of markup, or other text.
 func traceLine(g *generator) string {
 	return pick(g, "", "plain", "[7] ", `at "0x17b" `) + pick(g,
 		"/opt/a.out(+0x18d) [0x55d0c0a0018d]", "/opt/a.out(+0x17b) [0x55d0c0a0017b]", "/opt/a.out(+0x9999) [0x55d0c0a09999]",
