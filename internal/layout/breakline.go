@@ -11,12 +11,11 @@ import (
 // tabStop is the distance between tab stops on terminals, in columns.
 const tabStop = 8
 
-// spaces is the largest indentation of a line.
+// spaces provides the blanks of an indentation. Its length is the largest indentation.
 const spaces = "                                                                "
 
-// breakLine breaks the current line of output, at the end of buf, if it is wider than the
-// terminal. The line continues at break points. The terminal itself wraps a part that is wider
-// than a whole line.
+// breakLine breaks the current line of output, buf[k.start:], at marked offsets if it is wider than
+// the terminal. The terminal itself wraps a part that is wider than a whole line.
 func (k *Display) breakLine(buf []byte) []byte {
 	if n, _ := columns(buf[k.start:], 0); n <= k.Width {
 		return buf
@@ -53,14 +52,14 @@ type breaker struct {
 	dst    []byte
 	start  int // offset of the line in dst
 	width  int // columns
-	indent int // indent of the lines after the first
+	indent int // columns to the left of the lines after the first
 	col    int // the current column
 	state  sgr.State
 }
 
-// add adds a part. A part that does not fit on a line of its own is broken at points: first at
-// the start of the arguments, then at commas. points are offsets in the text; base is the
-// part's offset there.
+// add adds a part of a line. It breaks a part that does not fit on a line of its own at points:
+// first at the start of the arguments, then at commas. points and base, the start of the part, are
+// offsets in the whole text.
 func (b *breaker) add(part []byte, kind breakKind, points []breakPoint, base int) {
 	next, visible := columns(part, b.col)
 	if kind == logText || next <= b.width || !visible {
@@ -99,15 +98,15 @@ func (b *breaker) fits(part []byte) bool {
 	return n <= b.width
 }
 
-// breakBefore adds part, which fits on a line of its own, on a new line. It ends colours with the
-// line, because pagers show a line without the lines before it.
+// breakBefore starts a new line and adds part, which must fit on a line of its own. Colours end
+// with the old line and restart on the new one: pagers show a line without the lines before it.
 func (b *breaker) breakBefore(part []byte) {
 	n, _ := columns(part, 0)
 	in := min(b.indent, b.width-n)
 	shown := len(bytes.TrimRight(b.dst[b.start:], " "))
 	b.dst = sgr.AppendTransition(b.dst[:b.start+shown], b.state, sgr.State{})
 	b.dst = append(append(b.dst, newline...), spaces[:in]...)
-	if !bytes.HasPrefix(part, []byte("\x1b[0")) { // a reset would end the colours at once
+	if !bytes.HasPrefix(part, []byte("\x1b[0")) { // a reset would end restored colours at once
 		b.dst = sgr.AppendTransition(b.dst, sgr.State{}, b.state)
 	}
 	b.append(part, in+n)
@@ -169,13 +168,13 @@ func columns(text []byte, col int) (end int, visible bool) {
 	return col, visible
 }
 
-// maxLink bounds the search for the end of a link, in bytes. The time for a line with many
-// starts of links is then linear. The URI of a link has at most 2,000 bytes.
+// maxLink bounds the search for the end of a link, in bytes: a line with many starts of links then
+// takes linear time. Links of answers have URLs of at most 2,000 bytes.
 const maxLink = 4 << 10
 
-// sequence returns the length of the control sequence at the start of b: ESC [ ... with its
-// final byte, such as a colour, or a link (ESC ] ... ESC \). For any other sequence, it returns
-// 1, the length of ESC.
+// sequence returns the length of the escape sequence at the start of b: ESC [ with its parameters
+// and final byte, such as a colour, or a link (ESC ] ... ESC \). For any other or unfinished
+// sequence, it returns 1, the length of ESC.
 func sequence(b []byte) int {
 	if len(b) < 2 {
 		return 1

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// buildPrefixes are folders of build systems, which no reader has, at the beginning of source
-// paths. An element is a pattern of [path.Match]. In /build, folders such as glibc-6V9RKT,
-// reproducible-path or hello-2.12 belong to a build system. Others, such as src, may belong to
+// buildPrefixes lists leading folders of source paths that exist only on the machine of the build.
+// Each part between slashes is a pattern of [path.Match]. In /build, folders such as glibc-6V9RKT,
+// reproducible-path or hello-2.12 are made by a build system. Others, such as src, may belong to
 // the program.
 var buildPrefixes = []string{
 	"/build/*-*/",                 // Debian, Ubuntu and Nix
@@ -22,9 +22,8 @@ var buildPrefixes = []string{
 	"/usr/local/cargo/registry/src/*/",
 }
 
-// CleanPath removes build prefixes, and the elements . and .. from the path of a source file.
-// For example, ./csu/../sysdeps/x86/start.S becomes sysdeps/x86/start.S. A leading .. is
-// removed, too.
+// CleanPath removes a build prefix, and the elements . and .. from the path of a source file. For
+// example, ./csu/../sysdeps/x86/start.S becomes sysdeps/x86/start.S. A leading .. is also removed.
 func CleanPath(file string) string {
 	if file == "" || file[0] != '/' && file[0] != '.' && !strings.Contains(file, "/.") && !strings.Contains(file, "//") {
 		return file
@@ -43,8 +42,9 @@ func CleanPath(file string) string {
 	return file
 }
 
-// WithoutDots removes the elements . and .. of a path, and empty ones. If no element is left, it
-// returns the path unchanged.
+// WithoutDots resolves the elements . and .. of a path, and removes empty elements. An element ..
+// without a folder before it is removed. If no element is left, WithoutDots returns the path
+// unchanged.
 func WithoutDots(path string) string {
 	var kept []string
 	for element := range strings.SplitSeq(path, "/") {

@@ -7,34 +7,34 @@ import (
 
 var newline = []byte{'\n'}
 
-// A Display breaks and folds lines of output for people. Its callers mark the parts of the
-// current line. A nil Display is for programs: marks do nothing.
+// A Display breaks lines of output at the terminal's width, and folds runs of system frames. Its
+// callers mark the parts of the current line. A nil Display is for programs: marks do nothing.
 type Display struct {
 	Style
 	fold fold
 
 	// The current line of output:
-	start   int          // offset in the text
-	frame   int          // offset of its frame in the text; negative without one
-	indent  int          // columns of indentation of the frame's further lines
-	breaks  []breakPoint // in order
+	start   int          // offset in the buffer of the text
+	frame   int          // offset of its frame in the buffer; negative without one
+	indent  int          // columns between the frame and its continuation lines
+	breaks  []breakPoint // in ascending order
 	kept    bool         // do not break the line
-	folded  FoldFrame    // set if the line shows a frame
-	parts   []linePart   // earlier lines of output for the current line of the log
+	folded  FoldFrame    // zero if the line shows no frame
+	parts   []linePart   // earlier lines of output for the same line of the log
 	scratch []byte
 }
 
-// A Style selects how a Display shows lines.
+// A Style holds the settings of a Display.
 type Style struct {
-	// Width is the terminal's width in columns; 0 if lines are not broken. Longer lines are broken
+	// Width is the terminal's width in columns; 0 if lines are not broken. Wider lines are broken
 	// at marks.
 	Width int
 
-	// Fold replaces each run of two or more system frames with a line that counts them. It
-	// applies only to backtraces with an own frame.
+	// Fold replaces each run of two or more frames of system libraries with a line that counts
+	// them. It applies only to backtraces that also have a frame of the program's own code.
 	Fold bool
 
-	Colors     bool // answers have colours
+	Colors     bool // names and other results are coloured
 	KeepsColor bool // colours of the log are printed unchanged, and may last longer than a line
 }
 
@@ -67,11 +67,11 @@ const (
 
 // A linePart is one of several lines of output for a line of the log.
 type linePart struct {
-	end int // offset of its end in the text, after its line end
+	end int // offset after its line end, in the buffer of the text
 	FoldFrame
 }
 
-// FrameBegins marks the start of a frame in the current line of output. Further lines of the
+// FrameBegins marks the start of a frame in the current line of output. Continuation lines of the
 // frame are indented by indent columns from there.
 func (k *Display) FrameBegins(at, indent int) {
 	if k != nil {
@@ -87,14 +87,15 @@ func (k *Display) Breakable(at int) {
 	}
 }
 
-// addBreak is not inlined, so its callers can be: a nil Display then costs nothing.
+// addBreak is not inlined, so that its callers can be inlined and cost nothing for a nil Display.
 //
 //go:noinline
 func (k *Display) addBreak(at int, kind breakKind) {
 	k.breaks = append(k.breaks, breakPoint{at, kind})
 }
 
-// BreakableName marks the commas in a part of a function's name, which starts at the offset at.
+// BreakableName marks the offset after each comma of name, a part of a function's name at the
+// offset at.
 func (k *Display) BreakableName(at int, name string) {
 	if k == nil {
 		return
@@ -116,7 +117,7 @@ func (k *Display) BreakableArguments(at int) {
 	}
 }
 
-// TextBegins marks the end of an answer, where text of the log begins.
+// TextBegins marks the offset where text of the log follows resolved text.
 func (k *Display) TextBegins(at int) {
 	if k != nil {
 		k.addBreak(at, logText)
@@ -129,7 +130,7 @@ func (k *Display) FrameEnds(buf []byte, fr FoldFrame) {
 		return
 	}
 	if k.frame < 0 || k.KeepsColor && bytes.IndexByte(buf[k.start:], esc) >= 0 {
-		fr.Whole = false // folding the line would lose colours of the log
+		fr.Whole = false // its prefix is unknown, or colours of the log would be lost
 	}
 	fr.kind = frameLine
 	if k.frame >= 0 {
@@ -138,23 +139,23 @@ func (k *Display) FrameEnds(buf []byte, fr FoldFrame) {
 	k.folded = fr
 }
 
-// Attach marks the current line of output as part of the frame on the line before.
+// Attach marks the current line of output as part of the frame on the preceding line.
 func (k *Display) Attach() {
 	if k != nil {
 		k.folded = FoldFrame{kind: attachedLine}
 	}
 }
 
-// Keep keeps the current line of output from being broken. The layout of a module's brackets
-// moves the text after them.
+// Keep prevents breaks in the current line of output. Lines with brackets for modules need it:
+// their layout moves text, which invalidates marked offsets.
 func (k *Display) Keep() {
 	if k != nil {
 		k.kept = true
 	}
 }
 
-// SourceColumns returns the number of columns left for a source line after the text at the end
-// of buf.
+// SourceColumns returns the number of columns for a source line that follows the text at the end of
+// buf.
 func (k *Display) SourceColumns(buf []byte) int {
 	if k == nil || k.Width <= 0 {
 		return maxSourceColumns
@@ -165,8 +166,8 @@ func (k *Display) SourceColumns(buf []byte) int {
 
 const leastSource = 20 // minimum columns of a source line, even on a narrow terminal
 
-// EndLine ends a line of output at the end of buf. It breaks a line that is too wide, unless
-// Keep was called.
+// EndLine ends the current line of output, at the end of buf, and breaks it if it is too wide. Keep
+// prevents the break.
 func (k *Display) EndLine(buf []byte) []byte {
 	if k.Width > 0 && len(k.breaks) > 0 && !k.kept {
 		buf = k.breakLine(buf)
@@ -175,11 +176,10 @@ func (k *Display) EndLine(buf []byte) []byte {
 	return buf
 }
 
-// textIndent is the indentation, in columns, of the further lines of a line without a frame.
+// textIndent is the indentation of continuation lines if the line has no frame, in columns.
 const textIndent = 4
 
-// BeginLine begins another line of output for the same line of the log. at is the offset after the
-// previous line's end.
+// BeginLine begins another line of output for the same line of the log. at is its offset.
 func (k *Display) BeginLine(at int) {
 	if k.Fold {
 		k.parts = append(k.parts, linePart{at, k.folded})
@@ -187,7 +187,7 @@ func (k *Display) BeginLine(at int) {
 	k.folded, k.start, k.kept = FoldFrame{}, at, false
 }
 
-// Forget drops the marks of the current line.
+// Forget drops the marks of all lines of output for the current line of the log.
 func (k *Display) Forget() {
 	k.start, k.frame, k.kept, k.breaks, k.parts, k.folded = 0, -1, false, k.breaks[:0], k.parts[:0], FoldFrame{}
 }

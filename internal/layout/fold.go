@@ -9,9 +9,9 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// Limits of folding. MaxFoldFrames and MaxFoldBytes bound the frames held back before the first
-// own frame of a backtrace. Further frames are printed at once. A crash has fewer than 30
-// system frames before its first own frame.
+// Limits of folding. MaxFoldFrames and MaxFoldBytes bound the frames held back before the first own
+// frame of a backtrace, a frame of the program's own code. Further frames are printed at once. A
+// crash has fewer than 30 system frames before its first own frame.
 const (
 	MaxFoldFrames  = 256
 	MaxFoldBytes   = 64 << 10
@@ -28,24 +28,24 @@ const (
 	attachedLine                 // part of the frame on the line before
 )
 
-// A FoldFrame is a line of output that may be a frame. Its strings are printable.
+// A FoldFrame describes a line of output that may show a frame. Its strings are printable.
 type FoldFrame struct {
-	System   bool   // the frame is a system frame
-	Whole    bool   // the frame is the last part of its line
+	System   bool   // the frame belongs to a system library or runtime
+	Whole    bool   // no text of the log follows the frame in its line
 	Numbered bool   // Number is set
-	Number   uint64 // number in the log
-	Indent   int    // number of blanks before the frame
-	Module   string // without folders
+	Number   uint64 // number of the frame in the log
+	Indent   int    // blanks before the frame's number
+	Module   string // file name without folders; empty if unknown
 	Function string // as displayed; empty if the frame has none
 
 	kind   lineKind
 	prefix int // bytes of the line before the frame
 }
 
-// A fold holds back a run of system frames until its end.
+// A fold holds back a run of system frames until the run ends.
 type fold struct {
 	inTrace bool // a backtrace has begun
-	own     bool // the backtrace has an own frame
+	own     bool // the backtrace has a frame of the program's own code
 	// too many system frames came before the first own frame, so they are printed at once
 	passing bool
 	line    int64     // line number of the last frame in the log
@@ -56,8 +56,8 @@ type fold struct {
 	text    []byte // their lines; if own is set, only the first frame's
 	eol     []byte // line end of the run
 	modules []string
-	more    bool // there are further modules
-	// names, without arguments, of the first frame with a function and of the last
+	more    bool // the run has further modules
+	// names, without arguments, of the run's first and last function; empty without functions
 	function [2]string
 }
 
@@ -69,9 +69,9 @@ func (l *Display) Held() int {
 	return len(l.fold.text)
 }
 
-// Print appends the lines of output in buf for a line of the log, except for lines that it
-// holds back. eol is the end of the last line, which buf lacks. line is the line's number in
-// the log. continues means that another part of the line of the log follows.
+// Print appends the lines of output in buf for a line of the log, except for lines that it holds
+// back. eol is the end of the last line, which buf lacks. line is the line's number in the log.
+// continues is set if another part of the line of the log follows.
 func (l *Display) Print(dst, buf, eol []byte, line int64, continues bool) []byte {
 	if !l.Fold {
 		l.Forget()
@@ -152,8 +152,8 @@ func (k *fold) hold(text, eol []byte, fr *FoldFrame) {
 	}
 }
 
-// EndTrace ends the current backtrace, and appends the frames held back. They are folded if the
-// backtrace has an own frame.
+// EndTrace ends the current backtrace, and appends the frames held back. It folds them if the
+// backtrace has a frame of the program's own code.
 func (l *Display) EndTrace(dst []byte) []byte {
 	if l == nil || !l.fold.inTrace {
 		return dst
@@ -168,8 +168,8 @@ func (l *Display) endTrace(dst []byte) []byte {
 	return dst
 }
 
-// Release appends the frames held back, folded if the backtrace has an own frame. The backtrace
-// continues.
+// Release appends the frames held back, folded if the backtrace has a frame of the program's own
+// code. The backtrace continues.
 func (l *Display) Release(dst []byte) []byte { return l.release(dst, l.fold.own) }
 
 // release appends the frames held back. If folded is set, two or more frames become one line.

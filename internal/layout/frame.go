@@ -9,14 +9,14 @@ import (
 // UnknownFunction is printed for a function without a known name.
 const UnknownFunction = "??"
 
-// A Frame holds the texts of one frame, with control characters escaped.
+// A Frame holds the printable texts of one frame.
 type Frame struct {
 	// name of the function, with an offset (+0x12) if the frame has no line; "??" if unknown
 	Name   string
 	File   string // empty if the frame has no line
 	Line   string // decimal
 	Column string // decimal; empty if unknown
-	Link   string // URL of the line; empty: none
+	Link   string // URL of the line; empty if there is none
 
 	Inlined bool // the function is inlined into the next frame
 }
@@ -77,16 +77,16 @@ func (l *Line) FunctionAndLine(t Frame) {
 	}
 }
 
-// Address lays out a code address between blanks.
+// Address appends a code address between blanks.
 func (l *Line) Address(addr uint64) {
 	var b [20]byte
 	putAddress(b[:], addr)
 	l.Dim(string(b[:]))
 }
 
-// AppendHead appends the part of a frame before the answer, without colours. The part is the
-// number, padded to four digits, the depth of an inlined call (0 for the frame itself), and the
-// address. It is written directly, because a log may have millions of frames.
+// AppendHead appends the start of a frame's line, without colours: the number, padded to four
+// digits, the depth of an inlined call (0 for the frame itself), and the address. It avoids general
+// formatting, because a log may have millions of frames.
 func AppendHead(dst []byte, number uint64, depth int, addr uint64) []byte {
 	var b [32]byte
 	h := append(b[:0], "    #"[digits(number)-1:]...)
@@ -117,7 +117,7 @@ func digits(n uint64) int {
 	return 4
 }
 
-// AppendSmall appends a number, which often has one digit.
+// AppendSmall appends n in decimal. It is fast for one digit.
 func AppendSmall(dst []byte, n uint64) []byte {
 	if n < 10 {
 		return append(dst, '0'+byte(n))
@@ -133,8 +133,8 @@ func putAddress(b []byte, addr uint64) {
 	binary.BigEndian.PutUint64(b[11:], HexDigits(uint32(addr)))
 }
 
-// HexDigits returns the eight hex digits of v as the bytes of a big-endian word. It computes
-// all at once, because each frame has sixteen digits.
+// HexDigits returns the eight hex digits of v as the bytes of a big-endian word. It computes all
+// digits at once, because each frame has sixteen.
 func HexDigits(v uint32) uint64 {
 	x := uint64(v)
 	x = (x<<16 | x) & 0x0000ffff0000ffff

@@ -77,7 +77,7 @@ func isNameByte(c byte) bool {
 	return c == '_' || c == '$' || c >= utf8First || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// utf8First is the smallest byte of a rune outside of ASCII.
+// utf8First is the smallest byte of a non-ASCII rune.
 const utf8First = 0x80
 
 // argumentsOf returns the range of the arguments in a demangled name, with their parentheses:
@@ -91,7 +91,7 @@ func argumentsOf(name string) (from, to int) {
 		end = i
 	}
 	to = strings.LastIndexByte(name[:end], ')') + 1
-	// for example (anonymous namespace)::f
+	// no arguments, as in (anonymous namespace)::f
 	if to == 0 || to < end && name[to] != ' ' || strings.ContainsAny(name[to:end], ":>}]") {
 		return end, end
 	}

@@ -16,18 +16,18 @@ var markupOpen = []byte("{{{")
 type Colors uint8
 
 const (
-	Kept     Colors = iota // printed unchanged; answers have no colours
-	Followed               // restored after coloured answers, and ended with each line
+	Kept     Colors = iota // appended unchanged; answers have no colours
+	Followed               // restored after coloured answers; they end with each line
 	Removed                // removed; answers have no colours either
 	// kept in the text, but no answer can complete an unfinished sequence; answers have no colours
 	Separate
 )
 
-// MaxRepeat bounds the text around a frame that is repeated for inlined calls, in bytes.
+// MaxRepeat bounds the text around a frame that the lines of inlined calls repeat, in bytes.
 const MaxRepeat = 4 << 10
 
-// A Line is the text of the current line so far: text of the log, and answers in place of
-// elements.
+// A Line is the text of the current line so far: text of the log, and answers (resolved names and
+// places) in place of markup elements and raw frames.
 //
 // If colours are followed, a Line has two colours: the log's, and the output's current one. It
 // prints a sequence only before text, and only if the two differ.
@@ -45,7 +45,7 @@ type Line struct {
 	Current sgr.State // colour at the end of Buf
 }
 
-// Drop removes all text.
+// Drop removes the text and its colours.
 func (l *Line) Drop() {
 	l.Buf = l.Buf[:0]
 	l.State, l.Current = sgr.State{}, sgr.State{}
@@ -75,7 +75,7 @@ func (l *Line) Pen(to sgr.State) {
 	}
 }
 
-// penTo is Pen for followed colours. It is not inlined, so Pen can be.
+// penTo is Pen without the check of Colors. It is not inlined, so that Pen can be.
 //
 //go:noinline
 func (l *Line) penTo(to sgr.State) {
@@ -93,7 +93,7 @@ func (l *Line) highlight() sgr.State {
 	return l.State.WithForeground(sgr.Blue)
 }
 
-// LogToken appends text or a colour sequence of the log.
+// LogToken appends a token of the log: text or a colour sequence.
 func (l *Line) LogToken(t *markup.Token) {
 	if t.Kind == markup.SGR {
 		switch l.Colors {
@@ -118,7 +118,8 @@ func (l *Line) LogToken(t *markup.Token) {
 	}
 }
 
-// LogBytes appends bytes of the log, which may contain colour sequences. Elements in b are text.
+// LogBytes appends bytes of the log, which may contain colour sequences. Markup elements in b are
+// appended as text.
 func (l *Line) LogBytes(b []byte) {
 	if !l.Terminal && (l.Colors == Kept || l.Colors != Followed && bytes.IndexByte(b, esc) < 0) {
 		l.Buf = append(l.Buf, b...)
@@ -131,8 +132,8 @@ func (l *Line) LogBytes(b []byte) {
 	}
 }
 
-// WithoutColor removes colour sequences from b, also within elements. If the bytes around a
-// removed sequence would form another one, the ESC of that one is escaped.
+// WithoutColor removes colour sequences from b, even within markup elements. If the bytes around a
+// removed sequence would form another sequence, it escapes the ESC of the new one.
 func WithoutColor(b []byte) []byte {
 	if bytes.IndexByte(b, esc) < 0 {
 		return b
@@ -152,9 +153,9 @@ func WithoutColor(b []byte) []byte {
 	return l.Buf
 }
 
-// BreakSequence escapes the ESC of an unfinished colour sequence at the end of the text. The
-// next text could complete the sequence, although it does not follow in the log. Examples are
-// an answer that begins with "m", and text after a removed sequence.
+// BreakSequence escapes the ESC of an unfinished colour sequence at the end of the text. Appended
+// text, which does not follow in the log, could complete the sequence. Examples are an answer that
+// begins with "m", and text after a removed sequence.
 func (l *Line) BreakSequence() {
 	if n := access.UnfinishedSGR(l.Buf); n > 0 {
 		rest := string(l.Buf[len(l.Buf)-n+1:])
@@ -162,7 +163,7 @@ func (l *Line) BreakSequence() {
 	}
 }
 
-// Mark appends text common to all answers of a kind, in the colour of elements.
+// Mark appends fixed text of an answer, such as a bracket, in the colour of elements.
 func (l *Line) Mark(s string) {
 	l.Pen(l.highlight())
 	l.Buf = append(l.Buf, s...)
@@ -180,7 +181,7 @@ func (l *Line) EndColor() {
 	l.Pen(l.State)
 }
 
-// Blank reports whether a token other than an element has no visible output: blanks, or a
+// Blank reports whether t, which is not a markup element, has no visible output: blanks, or a
 // colour sequence unless Colors is Kept. A kept colour continues after the line.
 func (l *Line) Blank(t *markup.Token) bool {
 	return t.Kind == markup.SGR && l.Colors != Kept || len(bytes.Trim(t.Raw, " \t")) == 0

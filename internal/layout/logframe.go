@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// LogFrame appends text[from:to] of a line of the log with the frame fr. If colours are
-// followed and the line has none, the part inside the frame gets the look.
+// LogFrame appends text[from:to] of a line of the log with the frame fr. If colours are followed
+// and the line has none, the part after the frame's start gets the look.
 func (l *Line) LogFrame(text []byte, from, to int, fr *judge.Frame, look sgr.State) {
 	if l.Colors != Followed || l.State == look || bytes.IndexByte(text, esc) >= 0 {
 		l.LogBytes(text[from:to])
@@ -26,8 +26,8 @@ func (l *Line) LogFrame(text []byte, from, to int, fr *judge.Frame, look sgr.Sta
 	l.State = before
 }
 
-// Beside returns the look of log text beside an answer: dim in a numbered frame. A frame
-// without a number may be part of a sentence.
+// Beside returns the look of log text beside an answer: dim in a numbered frame. Text beside other
+// frames keeps its look, since it may be part of a sentence.
 func (l *Line) Beside(fr *judge.Frame) sgr.State {
 	if fr.Number < 0 {
 		return l.State
@@ -35,8 +35,8 @@ func (l *Line) Beside(fr *judge.Frame) sgr.State {
 	return l.faint()
 }
 
-// LogGroups is LogFrame for the rest of the line. The line may be broken before a path, an object
-// and a build ID.
+// LogGroups is LogFrame for text[at:]. It allows line breaks before a path, an object and a build
+// ID.
 func (l *Line) LogGroups(text []byte, at int, fr *judge.Frame, look sgr.State) {
 	if l.Display != nil && fr.Number >= 0 && !InObject(fr) {
 		for _, group := range []string{" /", " (/", " (BuildId"} {
@@ -50,9 +50,9 @@ func (l *Line) LogGroups(text []byte, at int, fr *judge.Frame, look sgr.State) {
 	l.LogFrame(text, at, len(text), fr, look)
 }
 
-// LogKernel is LogFrame for a kernel frame up to its first edit. The line may be broken before
-// the function and before its module. LogKernel returns the offset after the appended text, or
-// at if it appends nothing.
+// LogKernel is LogFrame for a kernel frame up to its first edit. It allows line breaks before the
+// function and before its module. It returns the offset after the appended text, or at if it
+// appends nothing.
 func (l *Line) LogKernel(text []byte, at int, fr *judge.Frame, look sgr.State) int {
 	if l.Display == nil || fr.Kernel == nil || len(fr.Edits) == 0 {
 		return at
@@ -91,7 +91,7 @@ func EndsFrame(rest []byte) bool {
 	return depth == 0
 }
 
-// InJSON reports whether the part is JSON.
+// InJSON reports whether p is written as JSON.
 func InJSON(p dialect.Part) bool {
 	return p == dialect.Strings || p == dialect.JSONFunc || p == dialect.JSONSource
 }

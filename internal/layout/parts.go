@@ -2,9 +2,9 @@ package layout
 
 import "github.com/symfilter/symfilter/sgr"
 
-// If colours are followed, parts of answers have their own look. Functions are bold. Arguments,
-// addresses and modules are dim, because readers need them last. Unresolved parts are yellow.
-// All else keeps the attributes of the log around it.
+// If colours are followed, the parts of an answer differ in look. Functions are bold. Arguments,
+// addresses and modules are dim, because readers need them last. Unresolved parts are yellow. All
+// else keeps the attributes of the log around the answer.
 
 func (l *Line) bold() sgr.State {
 	s := l.State
@@ -61,8 +61,8 @@ func (l *Line) Function(name string) {
 	}
 }
 
-// FileLine appends the source file and line of a frame, separated by between. file is the form
-// of t.File to show. If column is set, a known column follows.
+// FileLine appends the source file and line of a frame, with between as the separator. file is the
+// form of t.File to show. If column is set, FileLine also appends the column, if known.
 func (l *Line) FileLine(t *Frame, file, between string, column bool) {
 	if t.Link != "" && l.Links {
 		l.Buf = append(append(append(l.Buf, "\x1b]8;;"...), t.Link...), "\x1b\\"...)

@@ -9,7 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/judge"
 )
 
-// Part appends a part of an answer.
+// Part appends the part p of an answer, from the texts in t. It appends nothing for Nothing and
+// NothingInCalls.
 func (l *Line) Part(p dialect.Part, t *Frame) {
 	switch p {
 	case dialect.Nothing, dialect.NothingInCalls:
@@ -40,17 +41,17 @@ func (l *Line) Part(p dialect.Part, t *Frame) {
 	}
 }
 
-// Number appends the number of a frame, or a depth, without an allocation.
+// Number appends the number of a frame, or the depth of an inlined call, without an allocation.
 func (l *Line) Number(n int) {
 	var digits [20]byte
 	l.Dim(string(strconv.AppendInt(digits[:0], int64(n), 10)))
 }
 
-// LocatedIndent is the indentation in columns of a raw frame's further lines.
+// LocatedIndent is the indentation of a raw frame's continuation lines, in columns.
 const LocatedIndent = 4
 
-// InlinedCall appends a line for a function at the address of a frame. It repeats the text
-// before the frame.
+// InlinedCall appends a line for a function inlined at the address of a frame. It repeats the text
+// before the frame. before, between and after surround the function and its file and line.
 func (l *Line) InlinedCall(text []byte, fr *judge.Frame, t Frame, before, between, after string) {
 	l.Beneath(text, fr, 0)
 	l.Display.FrameBegins(len(l.Buf), LocatedIndent)
@@ -86,7 +87,7 @@ func (l *Line) NumberedCall(text []byte, fr *judge.Frame, t Frame, depth int) {
 
 // PlaceBelow appends a line with the file and line of a call, indented as in Rust's backtraces.
 func (l *Line) PlaceBelow(text, eol []byte, fr *judge.Frame, t Frame) {
-	if t.File == "" || t.Line == "0" { // Rust omits the place of a call without a line
+	if t.File == "" || t.Line == "0" { // Rust omits it without a line
 		return
 	}
 	l.NextLine(eol)
@@ -96,8 +97,8 @@ func (l *Line) PlaceBelow(text, eol []byte, fr *judge.Frame, t Frame) {
 	l.EndBeneath(text, fr)
 }
 
-// Beneath begins a line with the text before a frame, unless that is longer than MaxRepeat, and n
-// blanks.
+// Beneath begins a line of output below a frame's line: with the text before the frame, unless that
+// text is longer than MaxRepeat, and n blanks.
 func (l *Line) Beneath(text []byte, fr *judge.Frame, n int) {
 	if fr.Start <= MaxRepeat {
 		l.LogBytes(text[Ended(text[:fr.Start]):fr.Start])
@@ -105,17 +106,17 @@ func (l *Line) Beneath(text []byte, fr *judge.Frame, n int) {
 	l.Mark(strings.Repeat(" ", min(max(n, 0), MaxRepeat)))
 }
 
-// EndBeneath ends a line that Beneath has begun. A colour begun in the text before the frame ends
-// as in the frame's line.
+// EndBeneath ends a line that Beneath has begun. If the repeated text has a colour, it ends with
+// the sequences that end the frame's own line.
 func (l *Line) EndBeneath(text []byte, fr *judge.Frame) {
 	if len(fr.Edits) > 0 && fr.Start <= MaxRepeat && bytes.IndexByte(text[:fr.Start], esc) >= 0 {
 		l.Sequences(dialect.Colors(text[fr.Edits[len(fr.Edits)-1].To:]))
 	}
 }
 
-// Ended returns the length of the colour sequences at the start of a line if the last one
-// resets all colours, otherwise 0. They end the previous line's colour, and must not be
-// repeated on added lines.
+// Ended returns the length of the colour sequences at the start of text if the last of them resets
+// all colours, 0 if not. They end the previous line's colour, and must not be repeated on added
+// lines.
 func Ended(text []byte) (end int) {
 	for _, s := range dialect.Colors(text) {
 		if !bytes.HasPrefix(text[end:], s) {
@@ -129,8 +130,8 @@ func Ended(text []byte) (end int) {
 	return 0
 }
 
-// AroundAnswer splits the colour sequences within text that an answer replaces. If there are
-// several, end is the last one, which ends the others' colours.
+// AroundAnswer splits the colour sequences in text that an answer replaces. If there are several,
+// end is the last sequence, which ends the colours of the others.
 func AroundAnswer(text []byte) (begin, end [][]byte) {
 	all := dialect.Colors(text)
 	if n := len(all) - 1; n > 0 {
@@ -139,7 +140,7 @@ func AroundAnswer(text []byte) (begin, end [][]byte) {
 	return all, nil
 }
 
-// Sequences appends escape sequences of the log.
+// Sequences appends the escape sequences in all, which are from the log.
 func (l *Line) Sequences(all [][]byte) {
 	for _, s := range all {
 		l.LogBytes(s)

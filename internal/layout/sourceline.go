@@ -18,23 +18,24 @@ const (
 	// unknown. Generated lines may have megabytes.
 	maxSourceColumns = 160
 
-	// sourceMargin is the number of columns beside the text of a source line: its number, and
-	// the dots for a long line's rest.
+	// sourceMargin is the number of columns beside the text of a source line: its number, and the
+	// dots that replace the rest of a long line.
 	sourceMargin = numberColumns + len(" | ") + len("...")
 )
 
-// AppendSourceLine is appendSourceColumns with at most maxSourceColumns.
+// AppendSourceLine appends the number and text of a source line, cut to maxSourceColumns columns.
+// For its result, see [appendSourceColumns].
 func AppendSourceLine(dst []byte, number uint32, line []byte, column uint32) (_ []byte, caret int) {
 	return appendSourceColumns(dst, number, line, column, maxSourceColumns)
 }
 
-// appendSourceColumns appends the number and text of a source line for people. Tabs become
-// blanks; control characters and bytes that are not UTF-8 become visible. If the text has more
-// than most columns, its beginning and dots are appended; each character counts as one column.
-// Elements of markup in the text become plain text.
+// appendSourceColumns appends the number and text of a source line for people. Tabs become blanks;
+// control characters and invalid UTF-8 become visible. Text wider than most columns is cut, and
+// ends with dots. Each character counts as one column. Markup elements in the text become plain
+// text.
 //
-// caret is the number of blanks before a caret below the byte at column, which counts from 1.
-// It is negative if column is 0, or if the byte is not appended.
+// caret is the number of blanks before a caret below the byte at column, which counts from 1. It is
+// negative if column is 0, or if the byte is not appended.
 func appendSourceColumns(dst []byte, number uint32, line []byte, column uint32, most int) (_ []byte, caret int) {
 	digits := strconv.FormatUint(uint64(number), 10)
 	dst = appendBlanks(dst, numberColumns-len(digits))
@@ -73,8 +74,8 @@ func appendSourceColumns(dst []byte, number uint32, line []byte, column uint32, 
 	return dst, caret
 }
 
-// AppendCaret appends the line below a source line with this number. Its caret follows the
-// number of blanks that AppendSourceLine returned.
+// AppendCaret appends the line below the source line with this number: its caret, after the number
+// of blanks that AppendSourceLine returned.
 func AppendCaret(dst []byte, number uint32, caret int) []byte {
 	at := max(numberColumns, len(strconv.FormatUint(uint64(number), 10)))
 	dst = append(appendBlanks(dst, at), " |"...)
@@ -89,26 +90,27 @@ func appendBlanks(dst []byte, n int) []byte {
 	return dst
 }
 
-// SourceLines appends source lines below frames.
+// SourceLines appends source lines below frames. The zero value is ready to use.
 type SourceLines struct {
 	shownLine uint32          // source line of the last frame
-	shownFile string          // file of that line; empty if there is none
+	shownFile string          // file of shownLine; empty before the first frame
 	shownAt   int64           // log line number of the last frame
-	reader    *dialect.Reader // detects source lines that look like frames
+	reader    *dialect.Reader // detects source lines that look like frames; nil until needed
 	scratch   []byte
 }
 
-// Repeats reports whether the frame directly before had the same source line. at is the frame's
-// line number in the log.
+// Repeats reports whether the last frame had the same source line, and was on the same or the
+// preceding line of the log. at is the frame's line number in the log. Repeats records the frame as
+// the last one.
 func (p *SourceLines) Repeats(file string, line uint32, at int64) bool {
 	again := p.shownFile == file && p.shownLine == line && at-p.shownAt <= 1
 	p.shownFile, p.shownLine, p.shownAt = file, line, at
 	return again
 }
 
-// Below appends a source line below a frame. The frame's own line has a caret below the column,
-// if the column is shown; other lines are dim. Each line of output follows eol and a call of
-// begin, which appends the text before the frame. A call of end follows the line.
+// Below appends a source line below a frame, with its number. If number is line, the frame's own
+// line, a caret marks the shown column; other lines are dim. Each line of output follows eol and a
+// call of begin, which appends the text before the frame. A call of end follows the line.
 func (p *SourceLines) Below(l *Line, number uint32, text []byte, line, column uint32, eol []byte, begin, end func()) {
 	next := func() {
 		l.NextLine(eol)
@@ -133,9 +135,9 @@ func (p *SourceLines) Below(l *Line, number uint32, text []byte, line, column ui
 	}
 }
 
-// sourceLine returns the displayed form of a source line, and the place of a caret: see
-// [appendSourceColumns]. A line that looks like a frame is changed, so that other filters leave
-// it alone. The result is valid until the next call.
+// sourceLine returns the displayed form of a source line, and the position of its caret: see
+// [appendSourceColumns]. It changes a line that looks like a frame, so that other filters leave the
+// line alone. The result is valid until the next call.
 func (p *SourceLines) sourceLine(number uint32, line []byte, column uint32, most int) (shown []byte, caret int) {
 	p.scratch, caret = appendSourceColumns(p.scratch[:0], number, line, column, most)
 	if p.reader == nil {

@@ -2,8 +2,8 @@ package layout
 
 import "github.com/symfilter/symfilter/internal/escape"
 
-// visible escapes control characters of the log's text that a terminal would obey, such as \x1b
-// or \u202e, but not TAB. Colour sequences are separate tokens, and never part of this text.
+// visible escapes control characters that a terminal would obey, such as \x1b or \u202e, but not
+// TAB. The text has no colour sequences, which are separate tokens.
 type visible struct {
 	Cut []byte // first bytes of a rune that continues in the next part of the line
 }
