@@ -17,9 +17,9 @@ type candidate struct {
 }
 
 // sortByAge sorts files from the oldest to the youngest. If names differ only in numbers, the
-// numbers decide: clocks may be set back, and files may have the same time. The times of the last
-// changes decide between names of other shapes. before has names of older files, and all has all
-// files of the folder.
+// numbers decide: clocks may be set back, and files may have the same time. Between names of
+// different shapes, the times of the last changes decide. before has names of older files, and all
+// has all known files beside the log.
 func sortByAge(files []candidate, before []string, all []File) {
 	if len(files) < 2 {
 		return
@@ -47,7 +47,7 @@ func sortByAge(files []candidate, before []string, all []File) {
 	}
 }
 
-// sortByNumber is sortByAge for names of the same shape.
+// sortByNumber is sortByAge for names of one shape, which is of.
 func sortByNumber(of string, files []candidate, before []string, all []File) {
 	var names []File
 	for _, f := range files {
@@ -64,7 +64,9 @@ func sortByNumber(of string, files []candidate, before []string, all []File) {
 	if votes == 0 {
 		votes = cmp.Or(votesOf(of, names), votesOf(of, all))
 	}
-	if votes == 0 { // a higher short number means an older file, as in logrotate's names; a later date means a younger one
+	// a higher short number means an older file, as in logrotate's names; a later date means a
+	// younger file
+	if votes == 0 {
 		votes = -1
 		if name := filepath.Base(files[0].Path); len(digits(name[strings.LastIndexFunc(name, func(r rune) bool { return r < '0' || r > '9' })+1:])) > 3 {
 			votes = 1
@@ -80,9 +82,9 @@ func sortByNumber(of string, files []candidate, before []string, all []File) {
 }
 
 // votesOf returns a positive number if the numbers in names of this shape grow with the files'
-// times. It returns a negative number if they shrink. It compares neighbours by number. An
-// archive's time may be the time of its compression: so it is compared with other archives, and
-// with a plain file only if the archive is older.
+// times, and a negative number if they shrink. It compares files with successive numbers. An
+// archive may have the time of its compression. Therefore archives are compared with each other,
+// and with a plain file only if the archive's time is earlier.
 func votesOf(of string, all []File) (votes int) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c File) bool { return shape(c.Path) != of })
 	slices.SortFunc(all, func(a, b File) int { return compareNumbers(a.Path, b.Path) })

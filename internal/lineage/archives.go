@@ -9,13 +9,13 @@ import (
 )
 
 // An archive is a rotated file that was compressed: app.log.1.gz. Its inode differs from the plain
-// file's, so its text identifies it: a checkpoint keeps hashes of the first bytes and of the bytes
-// before the read offset. An archive is read only if its file was rotated and compressed before the
-// file was read to its end.
+// file's, so its contents identify it: a checkpoint keeps hashes of the first bytes and of the
+// bytes before the read offset. An archive is read only if its file was rotated and compressed
+// before the file was read to its end.
 
 // unseenArchives opens the archives of files that were not read to their end. It skips the archives
-// of the plain files in opened. later is set if an archive must be looked at again, for example
-// since it may still be written.
+// of the plain files in opened. held are the open files. later is set if an archive must be
+// examined again, for example since it may still be written.
 func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, before Predecessor, opened, held []Content) (unseen []Step, later bool) {
 	if !l.Unpacks {
 		return nil, false
@@ -47,16 +47,16 @@ func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, b
 		from, archived, err := l.isArchived(ctx, open, c, f, held)
 		twin := !archived && hasTwin(c, opened)
 		switch {
-		case err != nil, !archived && !twin && ctx.Err() != nil: // it could not be compared
+		case err != nil, !archived && !twin && ctx.Err() != nil: // the comparison was cut short
 			later = true
-		// c stays for the next search: the plain file may be removed before it is open
+		// not left out: the plain file may be removed before the next search
 		case twin:
 		case archived:
 			l.LeaveOut(f)
 		case from == 0 && f.ModTime.Before(l.LastChange.Truncate(time.Second)) && !l.mayBeOfEmpty(beside, f):
 			l.LeaveOut(f)
 			l.outdated = append(l.outdated, f)
-		case !open.Keep(c, f): // it may be the archive of a known file
+		case !open.Keep(c, f): // still being written, perhaps from a known file
 			later = true
 		default:
 			step, err := stepAt(c, from)
@@ -64,15 +64,15 @@ func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, b
 				unseen = append(unseen, step)
 				continue
 			}
-			later = true // it was closed, and cannot be opened again now
+			later = true // Keep closed the archive, which cannot be opened again now
 		}
 		c.Close()
 	}
 	return unseen, later
 }
 
-// mayBeOfEmpty reports whether f may be the archive of a file that got its first line late, after
-// it was closed. The evidence is weak: f is new, and an empty file is gone.
+// mayBeOfEmpty reports whether f may be the archive of a file that got its first line only after
+// the reader had closed it. The evidence is weak: f is new, and an empty file is gone.
 func (l *Log) mayBeOfEmpty(beside *Family, f File) bool {
 	isGone := func(m Mark) bool { return m.Off == 0 && !beside.has(m.ID()) }
 	isOld := func(a File) bool { return a.ID == f.ID }
@@ -84,7 +84,7 @@ func isOpen(held []Content, id ID) bool {
 	return slices.ContainsFunc(held, func(c Content) bool { return c.State().ID == id })
 }
 
-// A looked is an open file with the result of Look.
+// A looked is an open file with the result of [Opener.Look].
 type looked struct {
 	Content
 	state State
@@ -93,8 +93,8 @@ type looked struct {
 func (l looked) State() State { return l.state }
 
 // isArchived reports whether c, opened as f, is the archive of a file that is held, was read, or
-// must not be read. If lines were added to the file after it was read, the result is false, and
-// from is their offset. A false result is invalid if ctx is done. The only error is ErrLater.
+// must not be read. If lines were added to a file after it was read, the result is false, and from
+// is their offset. A false result is invalid if ctx is done. The only error is ErrLater.
 func (l *Log) isArchived(ctx context.Context, open Opener, c Content, f File, held []Content) (from int64, archived bool, err error) {
 	s := c.State()
 	var all []looked
@@ -119,7 +119,7 @@ func (l *Log) isArchived(ctx context.Context, open Opener, c Content, f File, he
 			return 0, true, nil
 		}
 	}
-	// the program that made the archive has not kept the time
+	// not every program gives an archive the time of the file
 	for _, o := range all {
 		if !bytes.HasPrefix(s.Head, o.state.Head) && !bytes.HasPrefix(o.state.Head, s.Head) {
 			continue
@@ -141,7 +141,7 @@ func (l *Log) isArchived(ctx context.Context, open Opener, c Content, f File, he
 		if !more {
 			return 0, ctx.Err() == nil, nil
 		}
-		if m.Len == HeadSize { // otherwise too few bytes are compared
+		if m.Len == HeadSize { // the head of a short file may match by chance
 			// a truncated file and its copy each have a mark; the larger offset is right
 			from = max(from, m.Off)
 		}

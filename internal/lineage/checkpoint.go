@@ -11,27 +11,27 @@ import (
 // A Place is the reader's position in a file at a checkpoint.
 type Place struct {
 	Mark
-	Size int64 // size of the file; 0: read to its end
+	Size int64 // size of the file; 0 if it was read to its end
 }
 
-// An Entry is the part of a checkpoint about one log. By the entry, the next run finds the log's
-// files.
+// An Entry is the part of a checkpoint that lets the next run find the files of one log.
 type Entry struct {
 	Reading []Place // oldest first
 	// the last file of Reading had the log's name, or was to be read before the file with that name
 	Current bool
 	Read    []Mark // files that must not be read again
-	// Beside has the fingerprints of files beside the name that must not be read. It is nil in a
-	// checkpoint of an earlier version. ListsArchives is set if archives are included.
+	// Beside has the fingerprints of rotated files that must not be read. It is nil in a checkpoint
+	// of an earlier version. ListsArchives is set if Beside includes archives.
 	Beside        *string
 	ListsArchives bool
 }
 
-// MaxKnown bounds the read files in a checkpoint. If archives are read, up to MaxKnown files that
-// no longer exist are added. After a burst, both may be more: see MaxBurst.
+// MaxKnown bounds the read files in a checkpoint. If archives are read, marks of up to MaxKnown
+// files that no longer exist are added. After a burst, both may be more: see MaxBurst.
 const MaxKnown = 8
 
-// Entry returns the entry of the log, without Reading and Current. held are the open files.
+// Entry returns the log's part of a checkpoint, without Reading and Current. held are the open
+// files.
 func (l *Log) Entry(held []Content) Entry {
 	e := Entry{Read: l.read[max(0, len(l.read)-MaxKnown):]}
 	e.Beside, e.ListsArchives = l.knownFiles(held)
@@ -41,9 +41,9 @@ func (l *Log) Entry(held []Content) Entry {
 	return e
 }
 
-// knownFiles returns Beside and ListsArchives for a checkpoint. Before the folder is listed, it
-// extends the last checkpoint's Beside by the files read and the archives left out in this run. If
-// there is no such Beside, the result is nil.
+// knownFiles returns Beside and ListsArchives for a checkpoint. Before the first listing, it
+// returns the last checkpoint's Beside, extended by the files read and the archives left out in
+// this run. Without a last Beside, the result is nil.
 func (l *Log) knownFiles(held []Content) (beside *string, archives bool) {
 	if l.family == nil {
 		if l.savedBeside == nil || len(l.read)+len(l.leftOut) == 0 {
@@ -76,11 +76,11 @@ func (l *Log) knownFiles(held []Content) (beside *string, archives bool) {
 	return encodeFingerprints(all), l.Unpacks
 }
 
-// bytes of a file's fingerprint in a checkpoint
+// fingerprintSize is the size of a file's fingerprint in a checkpoint, in bytes.
 const fingerprintSize = 6
 
-// fingerprint returns the fingerprint of f, from its inode and last change. It stays the same until
-// the file is written to, even if its device gets another number.
+// fingerprint returns a hash of the inode and last change of f. The hash stays the same until the
+// file is written to, even if its device gets another number.
 func (f File) fingerprint() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d", f.ID.Ino, f.ModTime.UnixNano()))
 	return string(sum[:fingerprintSize])

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The run ends before it has listed the files. Its checkpoint must list the files of the last
-// checkpoint, and the archives left out since.
+// A run that ends before it lists the files must keep the files of the last checkpoint, and add the
+// archives left out since.
 func TestArchivesThatAreLeftOutAtTheBeginningAreListed(t *testing.T) {
 	listed, left := File{ID: ID{Ino: 1}, ModTime: time.Unix(1, 0)}, File{ID: ID{Ino: 2}, ModTime: time.Unix(2, 0)}
 	l := NewLog("app.log", NewRecords())

@@ -32,7 +32,7 @@ func sameUpTo(a, b Content, n int64) (last []byte, same bool) {
 }
 
 // areCopies reports whether one of two plain files is a copy of the other, or of its beginning. It
-// returns false if all compared lines are the same: one line may have been logged many times.
+// returns false if all compared lines are equal: one line may have been logged many times.
 func areCopies(a, b Content) bool {
 	x, y := a.State(), b.State()
 	if x.Packed || y.Packed {
@@ -57,7 +57,7 @@ func isCopyOfAny(c Content, files []Content) bool {
 }
 
 // continues reports whether c has the bytes read from old, judged by the first and the last of
-// them.
+// these bytes. It returns false if no bytes were read.
 func continues(c, old Content) bool {
 	s, o := c.State(), old.State()
 	if !s.Packed && s.Size < o.Look || !bytes.HasPrefix(s.Head, o.Head) || len(o.Recent) == 0 {

@@ -22,8 +22,7 @@ func (c failingContent) ReadAt(p []byte, off int64) (int, error) {
 	return c.modelContent.ReadAt(p, off)
 }
 
-// The archive may have lines after the failed read. The search must be repeated, not leave the
-// archive out.
+// After a failed read, the search must be repeated: the archive may have further lines.
 func TestErrorsOfReadingAreNotTheEndOfAnArchive(t *testing.T) {
 	text := bytes.Repeat([]byte("one line\n"), 100)
 	plain := (&modelFile{ino: 1, data: text}).open(logPath)

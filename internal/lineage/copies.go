@@ -7,6 +7,7 @@ import (
 	"time"
 )
 
+// A Truncated is a followed file that was truncated while it was open.
 type Truncated struct {
 	Content
 	Read time.Time // last read to its end
@@ -16,11 +17,11 @@ type Truncated struct {
 // several if the file was truncated several times since the last read. continued reports whether a
 // copy has all bytes that were read. If that copy has more, it is the first, and reading continues
 // in it. now is the file at the log's path, or nil if it cannot be opened. held are the open files,
-// rotated the open files older than the truncated one. The only error is ErrLater.
+// and rotated those older than the truncated one. The only error is ErrLater.
 func (l *Log) Copies(ctx context.Context, open Opener, beside *Family, of Truncated, now Content, held, rotated []Content) (copies []Step, continued bool, err error) {
 	old := of.State()
-	// if another file has the name, the file was replaced: files beside it may be younger, not
-	// copies
+	// if another file has the log's name, the truncated file was replaced: rotated files may be
+	// younger, not copies
 	replaced := now == nil || now.State().ID != old.ID
 	rest := -1
 	for _, f := range beside.Files {
@@ -66,7 +67,7 @@ func (l *Log) Copies(ctx context.Context, open Opener, beside *Family, of Trunca
 		}
 		continued = continued || again
 	}
-	// prune drops marks that the comparison with archives needs
+	// only now, since prune drops marks that the comparison with archives needs
 	l.prune(beside, now)
 	l.forgetLeftOut(beside)
 	l.family = beside // so the next checkpoint lists the copies as known

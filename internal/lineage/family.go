@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A Family lists the files beside a followed file at one moment, under names that rotation gives.
+// A Family lists the rotated files of a followed file at one moment.
 type Family struct {
 	Files      []File          // all but archives
 	Archives   []File          // rotated files that were compressed
@@ -21,13 +21,15 @@ type Family struct {
 // ErrIrregular is the error of a LookFunc, perhaps wrapped, if the path is not a regular file.
 var ErrIrregular = errors.New("not a regular file")
 
-// A LookFunc returns the file at a path, which must be a regular file and not a link.
+// A LookFunc returns the file at a path. Its error wraps ErrIrregular for anything but a regular
+// file, and fs.ErrNotExist if there is no file.
 type LookFunc func(path string) (File, error)
 
 // Names are the sorted names in a folder.
 type Names []string
 
-// Add adds the files beside the file at path. names are the names in its folder.
+// Add adds the rotated files of the file at path, and their archives. names are the names in its
+// folder.
 func (f *Family) Add(path string, names Names, look LookFunc) {
 	dir, base := filepath.Split(path)
 	stem := base[:len(base)-len(filepath.Ext(base))]
@@ -67,7 +69,7 @@ func (n Names) beginning(prefix string) Names {
 	return rest[:most]
 }
 
-// Put adds the file at path. of is the path from which rotation moved it.
+// Put adds the file at path, if it is a regular file. of is the path from which rotation moved it.
 func (f *Family) Put(path, of string, look LookFunc) {
 	switch c, err := look(path); {
 	case err == nil:
@@ -80,8 +82,9 @@ func (f *Family) Put(path, of string, look LookFunc) {
 	}
 }
 
-// AddBetween adds the targets of a symbolic link after old and before now, and the files beside
-// them. Their names must differ only in numbers, as in kubelet's rotation of a container's files.
+// AddBetween adds the files to which a symbolic link led after old and before now, and their
+// rotated files. The names of these targets must differ only in numbers, as in kubelet's rotation
+// of a container's files.
 func (f *Family) AddBetween(old, now string, names Names, look LookFunc) {
 	dir, base := filepath.Split(now)
 	if oldDir, oldBase := filepath.Split(old); oldDir == dir && shape(oldBase) == shape(base) {

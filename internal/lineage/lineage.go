@@ -1,9 +1,9 @@
 // Package lineage finds the files that had a log's name one after the other. It decides which of
 // them only repeat lines that were read, and in which order the others must be read.
 //
-// Its inputs are listings and a checkpoint. Only its [Opener] opens files. It starts no goroutine
-// and reads no clock. It compares files by their first bytes, and by the bytes before the place up
-// to which lines were read.
+// Its inputs are listings of folders and a checkpoint. Only its [Opener] opens files. It starts no
+// goroutine and reads no clock. It compares files by their first bytes, and by the bytes before the
+// read offset.
 package lineage
 
 import (
@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// Sizes of the bytes that identify a file.
+// Bytes that identify a file, and bounds of the marks of removed files.
 const (
 	HeadSize = 256 // bytes at the beginning of a file
 	// bytes before the read offset, compared at each read: they differ after a truncation and
 	// rewrite
 	RecentSize = 64
 	// MaxMarks bounds a log's marks of files that no longer exist. A file is removed when its
-	// archive is complete, so the last few marks are enough. After a burst, MaxBurst is the bound:
-	// many files may be compressed before the next look at the archives.
+	// archive is complete, so the last few marks are enough. After a burst of rotations, MaxBurst
+	// is the bound: many files may be compressed before the archives are next examined.
 	MaxMarks = 16
 	MaxBurst = 64 // marks after a burst; 8 KB in a checkpoint
 
-	burstTime = time.Minute // the files of a burst were last changed within this time
+	burstTime = time.Minute // a burst consists of files last changed within this time
 )
 
-// ErrLater reports an open question: a file may be incomplete, or cannot be opened now.
+// ErrLater reports that a decision must wait: a file may be incomplete, or cannot be opened now.
 var ErrLater = errors.New("not decided yet")
 
 // An ID identifies a file by device and inode. Only files that exist at the same time certainly
@@ -46,7 +46,7 @@ type File struct {
 
 // A State describes an open file. Sizes and offsets of an archive refer to its contents.
 type State struct {
-	File             // with the size at the last look
+	File             // with the size at the last call of Look
 	Head      []byte // first bytes, HeadSize at most
 	Off, Look int64  // the next line begins at Off; its end was searched up to Look
 	Recent    []byte // bytes before Look
@@ -67,11 +67,11 @@ type Opener interface {
 	// Open opens a file at its beginning. The error wraps ErrLater if a later call may succeed, and
 	// fs.ErrNotExist if there is no such file.
 	Open(f File) (Content, error)
-	// Look returns the state of an open file, with its present size, time and first bytes.
+	// Look returns the state of an open file, with its current size, time and first bytes.
 	Look(c Content) (State, error)
 	// Keep prepares c, which was opened as f, for a later read. If memory or descriptors are
-	// scarce, c uses none until then. It returns false if c may still be written: comparisons with
-	// c are then not final.
+	// scarce, c uses none until that read. Keep returns false if c may still be written:
+	// comparisons with c are then not final.
 	Keep(c Content, f File) bool
 }
 

@@ -16,15 +16,15 @@ type Log struct {
 	LastChange time.Time // last change of the current file while the name certainly led to it
 
 	records *Records
-	family  *Family // at the last look
-	read    []Mark  // existing files that were read
+	family  *Family // the last listing
+	read    []Mark  // files read to their end that still exist
 	// archives that must not be read, with the time of their last change
 	leftOut   map[ID]time.Time
 	outdated  []File      // archives in leftOut that Outdated has not returned yet
 	archiveOf map[ID]File // archives of files that are still open
 
-	ignored time.Time // files beside the name last written before this time are ignored
-	// fingerprints of the last checkpoint, for the next one if the files were not listed
+	ignored time.Time // rotated files last written before this time are ignored
+	// fingerprints in the last checkpoint, for the next checkpoint if the files were not listed
 	savedBeside   *string
 	listsArchives bool // savedBeside includes archives
 }
@@ -40,12 +40,13 @@ func (l *Log) Known(c Content) (from int64, known bool) {
 	return r.mark.Off, known && r.read
 }
 
-// A Predecessor is the file whose successors are searched.
+// A Predecessor is the file whose successors [Log.Successors] finds.
 type Predecessor struct {
 	Content // nil if the file is gone
-	// files last written before this time are older; zero: every file without a record is younger
+	// files last written before this time are older; if zero, every file without a record is
+	// younger
 	Since time.Time
-	// before the first file of a run, archives are not read, even if written after Since
+	// until Log.Begun is set, archives are not read, even if written after Since
 	LeavesArchives bool
 }
 
@@ -55,10 +56,10 @@ func (p Predecessor) wasCopied(c Content) bool {
 	return p.Content != nil && isTruncated(p.Content) && continues(c, p.Content)
 }
 
-// Successors opens the unread files beside the name that are younger than the file in before. It
-// leaves out now, the file of the name. It claims none of them. held are the open files, rotated
-// the open files that are read only for late lines. later reports whether the search must be
-// repeated, since some archives may still be written.
+// Successors opens the unread rotated files that are younger than the file in before. It leaves out
+// now, the file with the log's name. It claims no file. held are the open files, rotated the open
+// files that are read only for late lines. later reports whether the search must be repeated, since
+// some archives may still be written.
 func (l *Log) Successors(ctx context.Context, open Opener, beside *Family, before Predecessor, now Content, held, rotated []Content) (unseen []Step, later bool) {
 	files := l.unseen(open, beside, before, now, rotated)
 	for _, c := range files {
@@ -68,9 +69,9 @@ func (l *Log) Successors(ctx context.Context, open Opener, beside *Family, befor
 	return append(unseen, archives...), later
 }
 
-// Take records the files in beside, which the caller knows to exist. It claims the files in unseen
-// that no other log reads. It returns them, and the files that have grown since they were read and
-// closed.
+// Take records the files in beside, which the caller knows to exist. It claims and returns the
+// files in unseen that no other log reads. late are the files that have grown since they were read
+// and closed.
 func (l *Log) Take(open Opener, beside *Family, now Content, unseen []Step) (claimed, late []Step) {
 	l.family = beside
 	for id, archive := range l.archiveOf {
@@ -94,7 +95,7 @@ func (l *Log) Take(open Opener, beside *Family, now Content, unseen []Step) (cla
 }
 
 // unseen is Successors for plain files. Apart from before.Since, records decide which files are
-// younger, since clocks may be set back. A file with an old time is skipped only if it had an
+// younger, since clocks may be set back. A file older than LastChange is skipped only if it had an
 // archive before: someone has probably unpacked the archive.
 func (l *Log) unseen(open Opener, beside *Family, before Predecessor, now Content, rotated []Content) (unseen []Content) {
 	for _, c := range beside.Files {
@@ -134,7 +135,7 @@ func (l *Log) leavesArchiveOf(beside *Family, path string) bool {
 	return !l.Unpacks || slices.ContainsFunc(beside.Archives, isKnown) || l.family != nil && slices.ContainsFunc(l.family.Archives, isKnown)
 }
 
-// grown opens files that have grown since they were read and closed.
+// grown opens and claims files that have grown since they were read and closed.
 func (l *Log) grown(open Opener, all []File) (late []Step) {
 	for _, c := range all {
 		r, known := l.closedRecord(c.ID)
@@ -156,8 +157,8 @@ func (l *Log) grown(open Opener, all []File) (late []Step) {
 	return late
 }
 
-// IgnoreOlder records older files in beside: those last written before since, or all if since is
-// zero. It returns false if they cannot be opened now.
+// IgnoreOlder records files in beside that are not read: files last written before since, or all if
+// since is zero. It returns false if a file cannot be opened now.
 func (l *Log) IgnoreOlder(open Opener, beside *Family, since time.Time) bool {
 	if beside != l.family || l.ignored.IsZero() || !l.ignored.Equal(since) {
 		for _, c := range beside.Files {
@@ -170,9 +171,9 @@ func (l *Log) IgnoreOlder(open Opener, beside *Family, since time.Time) bool {
 	return true
 }
 
-// SortByAge sorts the files from the oldest to the youngest. The files in reading are older. Files
-// that are not in beside are not compared: they were removed, and another file may have their last
-// name. target is the previous target of a symbolic link, or "". The numbers in successive targets
+// SortByAge sorts the files from the oldest to the youngest. The files in reading are older. Their
+// names help only if they are in beside: the last name of a removed file may belong to another
+// file. target is the previous target of a symbolic link, or "". The numbers in successive targets
 // rise.
 func (l *Log) SortByAge(files, reading []Content, beside *Family, target string) {
 	var older []string
@@ -207,8 +208,8 @@ func (l *Log) rotatedName(s State) string {
 	return s.Path
 }
 
-// Outdated returns the archives left out since its last call. They are older than the log, and
-// belong to no known file.
+// Outdated returns the archives left out since its last call because they are older than the log
+// and belong to no known file.
 func (l *Log) Outdated() []File {
 	all := l.outdated
 	l.outdated = nil
@@ -224,8 +225,8 @@ func (l *Log) isLeftOut(c File) bool {
 	return found && at.Equal(c.ModTime)
 }
 
-// forgetLeftOut removes archives that no longer exist. beside must be settled: during a rename, an
-// archive may be missing from beside.
+// forgetLeftOut removes records of left-out archives that are not in beside, unless beside is
+// partial. beside must be settled: during a rename, an archive may be missing from a listing.
 func (l *Log) forgetLeftOut(beside *Family) {
 	if !beside.Partial {
 		maps.DeleteFunc(l.leftOut, func(id ID, at time.Time) bool {

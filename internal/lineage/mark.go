@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// A Mark is a place in a file for a checkpoint. It has the file's identity, and hashes of the first
-// bytes and of the bytes before the place.
+// A Mark identifies a file and an offset in the file, for a checkpoint. It has hashes of the file's
+// first bytes and of the bytes before the offset, and never log text.
 type Mark struct {
 	Dev        uint64    `json:"dev"`
 	Ino        uint64    `json:"ino"`
 	Head       string    `json:"head"` // hash of the first bytes
-	Len        int       `json:"len"`  // number of bytes in Head
+	Len        int       `json:"len"`  // number of bytes hashed for Head
 	Off        int64     `json:"off"`
 	RecentHash string    `json:"before"` // hash of up to RecentSize bytes before Off
 	Time       time.Time `json:"time"`   // last change of the file
 }
 
-// MarkAt returns the mark of the place off in the file of s. recent are the bytes before that
-// place.
+// MarkAt returns the mark of the offset off in the file with the state s. recent are the bytes
+// before off.
 func MarkAt(s State, off int64, recent []byte) Mark {
 	return Mark{s.ID.Dev, s.ID.Ino, Hash(s.Head), len(s.Head), off, Hash(recent), s.ModTime}
 }
 
-// Hash identifies bytes of a log without disclosing them.
+// Hash returns a hash of b, which identifies bytes of a log without disclosing them.
 func Hash(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:12])
@@ -33,19 +33,18 @@ func Hash(b []byte) string {
 // ID returns the file's ID at the time of the mark.
 func (m Mark) ID() ID { return ID{m.Dev, m.Ino} }
 
-// sameBeginning reports whether the file of s begins like the file of m.
+// sameBeginning reports whether the file with the state s begins like the file of m.
 func (m Mark) sameBeginning(s State) bool {
 	return m.Len >= 0 && len(s.Head) >= m.Len && m.Off >= 0 && Hash(s.Head[:m.Len]) == m.Head
 }
 
-// holds reports whether c has all bytes that were read from the file of m, judged by the hashes in
-// m.
+// holds reports whether c has all bytes up to m.Off of the file of m, judged by the hashes in m.
 func (m Mark) holds(c Content) bool {
 	_, held := m.stepIn(c)
 	return held
 }
 
-// stepIn returns the step that continues in c. held is the result of holds.
+// stepIn returns the step that continues in c at m.Off. held is the result of holds.
 func (m Mark) stepIn(c Content) (s Step, held bool) {
 	state := c.State()
 	if !state.Packed && state.Size < m.Off || !m.sameBeginning(state) {
@@ -55,12 +54,12 @@ func (m Mark) stepIn(c Content) (s Step, held bool) {
 	return s, err == nil && Hash(s.Recent) == m.RecentHash
 }
 
-// isOf reports whether c, which has the inode of the file of m, is that file. It must have all
-// bytes that were read. If none were read, it must be empty: any other file would match, too.
+// isOf reports whether c, which has the inode of the file of m, is that file. c must have all bytes
+// up to m.Off. If m.Off is 0, c must be empty: any other file would match, too.
 func (m Mark) isOf(c Content) bool { return m.holds(c) && (m.Off > 0 || c.State().Size == 0) }
 
-// wasArchive reports whether c, which was found by m, was an archive when m was made. m.Time may
-// then be the time of the compression, and later than the changes of younger files.
+// wasArchive reports whether c, which was found by m, was already an archive when m was made.
+// m.Time may then be the time of the compression, and later than the changes of younger files.
 func (m Mark) wasArchive(c Content) bool {
 	return c != nil && c.State().Packed && c.State().ID.Ino == m.Ino
 }

@@ -109,7 +109,7 @@ var (
 	months        = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}
 )
 
-// hasDate reports whether numbers have a date, as one number or three, or a time in seconds or
+// hasDate reports whether numbers contain a date, as one number or three, or a time in seconds or
 // milliseconds since 1970.
 func hasDate(numbers []string) bool {
 	for i, n := range numbers {

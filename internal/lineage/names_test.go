@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Each row has names for one original name, and the program that gives them.
+// Each line has names that rotation gives to the file base, and the program that does so.
 func TestNamesOfRotatedFiles(t *testing.T) {
 	for base, names := range map[string]string{
 		"app.log": `
@@ -35,7 +35,7 @@ func TestNamesOfRotatedFiles(t *testing.T) {
 	} {
 		for name := range strings.FieldsSeq(names) {
 			if !strings.Contains(name, strings.TrimSuffix(base, ".log")) || !strings.ContainsAny(name, "._~") || strings.HasSuffix(name, ":") {
-				continue // a comment
+				continue // the name of a program
 			}
 			unpacked := name
 			if b := packedBase(name); b != "" {
@@ -65,12 +65,11 @@ func TestNamesOfNeighbours(t *testing.T) {
 	}
 }
 
-// The times of the files are ignored.
 func TestSortByAge(t *testing.T) {
 	for name, test := range map[string]struct {
 		before string // names of older files
 		files  string // name@second of the last change, oldest first
-		others string // the same for other files
+		others string // the same for other files of the folder
 	}{
 		"shifted":                           {"", "app.log.3@1 app.log.2@2 app.log.1@3", ""},
 		"shifted, of one tick":              {"", "app.log.10@1 app.log.9@1 app.log.1@1", ""},
@@ -119,7 +118,7 @@ func TestSortByAge(t *testing.T) {
 	}
 }
 
-// The link changes its target several times between two checks.
+// A link may change its target several times between two checks.
 func TestFilesBetweenTargetsOfALink(t *testing.T) {
 	names := Names{"other-2.log", "run-1.log", "run-10.log", "run-11.log", "run-2.log", "run-2.txt", "run-3.log", "run-x.log"}
 	look := func(path string) (File, error) { return File{Path: path}, nil }

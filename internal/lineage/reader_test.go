@@ -147,7 +147,7 @@ func (r *modelReader) readLate() {
 	})
 }
 
-// discover is source.discover of package follow.
+// discover mirrors source.discover of package follow.
 func (r *modelReader) discover(before Predecessor) {
 	var now *modelContent
 	var name Content
@@ -197,8 +197,8 @@ func (r *modelReader) steps(steps []Step) (all []*modelContent) {
 	return all
 }
 
-// truncated continues with copies of the old content, and then at the beginning. Unless sure is
-// set, it does nothing without copies. It reports whether copies exist.
+// truncated continues with copies of the old content, and then at the beginning. If there are no
+// copies, it does so only if sure is set, and returns false if not.
 func (r *modelReader) truncated(sure bool) bool {
 	var now Content
 	if f := r.d.files[logPath]; f != nil {
@@ -236,7 +236,7 @@ func (r *modelReader) begin() bool {
 	return true
 }
 
-// resume continues at the places of the checkpoint.
+// resume continues at the read offsets of the checkpoint.
 func (r *modelReader) resume() bool {
 	var now Content
 	if f := r.d.files[logPath]; f != nil {

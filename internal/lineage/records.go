@@ -11,8 +11,8 @@ import (
 )
 
 // Records list the files that the logs read, have read or must not read. An existing file has a
-// record; a file that no longer exists has a mark. Log.leftOut has the archives that a log does not
-// read. [Log.Entry] returns the part for the next run. A Records is safe for concurrent use.
+// record; a file that no longer exists has a mark. Archives that a log does not read are in
+// Log.leftOut. [Log.Entry] returns the part for the next run. A Records is safe for concurrent use.
 type Records struct {
 	mu   sync.Mutex
 	byID map[ID]*record // records of existing files
@@ -29,7 +29,7 @@ func NewRecords() *Records {
 type record struct {
 	owner  *Log
 	active bool // the file is being read
-	// the file was read up to mark; otherwise it existed before, and must not be read
+	// the file is or was read; if false, it is older than the log or a copy, and must not be read
 	read bool
 	mark Mark
 }
@@ -95,7 +95,8 @@ func (l *Log) Forget(id ID) {
 	delete(l.archiveOf, id)
 }
 
-// unclaim closes claimed files, and removes their records: they are opened again later.
+// unclaim closes claimed files, and removes their records. The files can then be opened and claimed
+// again.
 func (l *Log) unclaim(all []Step) {
 	for _, s := range all {
 		l.Forget(s.State().ID)
@@ -114,8 +115,8 @@ func (l *Log) AddRead(m Mark) {
 	}
 }
 
-// forgetSaved removes the record of m, a mark in a checkpoint. l can then continue in the file or
-// in its archive. The record must equal m, since another file may have the inode now.
+// forgetSaved removes the record of m, a mark in a checkpoint. l can then claim the file or its
+// archive. The record must equal m, since another file may have the inode now.
 func (l *Log) forgetSaved(m Mark) {
 	f := l.records
 	f.mu.Lock()
@@ -157,7 +158,7 @@ func (l *Log) AddGone(marks ...Mark) {
 
 // keepMarks is AddGone with the records locked.
 func (l *Log) keepMarks(marks ...Mark) {
-	if !l.Unpacks || len(marks) == 0 { // archives are not read
+	if !l.Unpacks || len(marks) == 0 { // only archives are recognised by marks
 		return
 	}
 	all := l.records.goneMarks[l]
@@ -187,7 +188,8 @@ func (l *Log) lastGone(n int) []Mark {
 	return slices.Clone(lastMarks(l.records.goneMarks[l], n, l.LastChange))
 }
 
-// closedMarks returns the marks of the files that were read or left out, even of missing files.
+// closedMarks returns the marks of all files that were read or left out, including files that no
+// longer exist.
 func (l *Log) closedMarks() (marks []Mark) {
 	f := l.records
 	f.mu.Lock()
@@ -238,8 +240,8 @@ func (l *Log) closedRecord(id ID) (record, bool) {
 	return record{}, false
 }
 
-// ignore records that c is older than l, and is not read. It returns false if that cannot be
-// recorded now: too many files are open, or c is no longer at its path.
+// ignore records that c is older than l, and is not read. It returns false if c cannot be opened
+// now: too many files are open, or c is no longer at its path.
 func (l *Log) ignore(open Opener, c File) bool {
 	if l.records.same(c) {
 		return true
@@ -257,8 +259,8 @@ func (l *Log) ignore(open Opener, c File) bool {
 }
 
 // prune replaces the records of read files that no longer exist by marks. These files are neither
-// in the family nor the current file now. It does nothing if the family is partial: a file that
-// reappears would be read again.
+// in the family there nor the current file now. prune does nothing if the family is partial: a file
+// that reappears would be read again.
 func (l *Log) prune(there *Family, now Content) {
 	if there.Partial {
 		return

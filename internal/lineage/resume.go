@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// A Folder has the open files of a log at one moment.
+// A Folder has the open files of a log and the listing from which they were opened.
 type Folder struct {
 	Family *Family
-	Now    Content   // the file of the name, or nil
+	Now    Content   // the file with the log's name, or nil
 	Files  []Content // Now first, then the files of Family
 }
 
-// Open opens the files in beside, in addition to now, the file of the name. The error is ErrLater
-// if some cannot be opened now: otherwise a later search would take them for new files.
+// Open opens the files in beside, in addition to now, the file with the log's name. The error is
+// ErrLater if a file cannot be opened now, because a later search would take that file for a new
+// one.
 func Open(open Opener, beside *Family, now Content) (Folder, error) {
 	f := Folder{Family: beside, Now: now}
 	if now != nil {
@@ -41,31 +42,31 @@ func Open(open Opener, beside *Family, now Content) (Folder, error) {
 // An Older is the result of the search for a file that had lost the log's name before the
 // checkpoint.
 type Older struct {
-	Step           // the file or its archive; without a Content: not to be read
-	Broken Content // archive that begins like the file, and is damaged before the place; or nil
+	Step           // the file or its archive; without a Content, nothing is to be read
+	Broken Content // archive with the file's beginning, damaged before the read offset; or nil
 	Lost   bool    // neither the file nor its archive was found
 }
 
 // A Resumption is the search for the files of a checkpoint.
 type Resumption struct {
-	// the last file, or its archive; without a Content: missing
+	// the last file, or its archive; without a Content if missing
 	Found  Step
-	Broken Content // archive that begins like the file, and is damaged before the place; or nil
-	Older  []Older // files of the other places, in their order
+	Broken Content // archive with the file's beginning, damaged before the read offset; or nil
+	Older  []Older // the checkpoint's older files, in their order
 
 	log      *Log
 	opener   Opener
 	from     Entry
-	last     Mark    // place of the checkpoint in Found
-	older    []Place // places of the checkpoint in the files of Older
+	last     Mark    // mark of Found in the checkpoint
+	older    []Place // places of the files of Older in the checkpoint
 	folder   Folder
 	files    []Content // existing files; nil for each chosen one
 	archives []Content // existing archives; nil for each chosen one
 }
 
-// Resume finds, among the files of f, the last file of a checkpoint. It records nothing but
-// archives that must not be read. The error is ErrLater if some archives may still be written, or
-// the error of ctx.
+// Resume finds, among the files of f, the last file of a checkpoint. The only records that it makes
+// are of archives that must not be read. The error is ErrLater if some archives may still be
+// written, or the error of ctx.
 func (l *Log) Resume(ctx context.Context, open Opener, from Entry, f Folder) (*Resumption, error) {
 	r := &Resumption{log: l, opener: open, from: from, older: from.Reading, folder: f, files: f.Files}
 	if n := len(r.older); n > 0 && from.Current {
@@ -81,13 +82,13 @@ func (l *Log) Resume(ctx context.Context, open Opener, from Entry, f Folder) (*R
 	return r, ctx.Err()
 }
 
-// Close closes the files that were not chosen.
+// Close closes the files that are not part of the result.
 func (r *Resumption) Close() {
 	CloseAll(r.files)
 	CloseAll(r.archives)
 }
 
-// Cancel closes all files.
+// Cancel closes all files, including the files of the result.
 func (r *Resumption) Cancel() {
 	r.Close()
 	CloseAll([]Content{r.Found.Content})
@@ -96,10 +97,10 @@ func (r *Resumption) Cancel() {
 	}
 }
 
-// FindOlder finds the files of the other places. If ctx is done before the end, some may be
-// missing.
+// FindOlder finds the checkpoint's older files. If ctx is done before the end, it returns the error
+// of ctx, and some files may be missing.
 func (r *Resumption) FindOlder(ctx context.Context) error {
-	if r.Broken != nil { // its lines were printed already
+	if r.Broken != nil { // the lines before the damage were already printed
 		r.log.LeaveOut(r.Broken.State().File)
 	}
 	for _, p := range r.older {
@@ -117,10 +118,10 @@ func (r *Resumption) FindOlder(ctx context.Context) error {
 }
 
 // Record records which existing files the checkpoint excludes, and keeps the marks of missing
-// files. After that, the found files can be claimed.
+// files. The found files can then be claimed.
 func (r *Resumption) Record() {
 	l := r.log
-	// before the marks of younger files
+	// first, since marks are kept from the oldest to the youngest
 	l.ignoreSaved(r.from, r.files, r.folder.Now, r.last.Time)
 	for i, p := range r.older {
 		if r.Older[i].Content != nil {
@@ -171,7 +172,7 @@ func (l *Log) archivesSince(open Opener, from Entry, beside *Family, last Mark) 
 }
 
 // leaveArchive leaves out the archive of the file of p if the file was read to its end. It reports
-// whether there is such an archive.
+// whether it found such an archive.
 func (r *Resumption) leaveArchive(p Place) bool {
 	for i, c := range r.archives {
 		if c == nil {
@@ -187,8 +188,8 @@ func (r *Resumption) leaveArchive(p Place) bool {
 	return false
 }
 
-// find removes the file of m from all, and returns the step that continues in it. The device may
-// have another number after a restart of the machine, and is not compared. A file that was empty is
+// find removes the file of m from all, and returns the step that continues in the file. It does not
+// compare devices, whose numbers may change when the machine restarts. A file that was empty is
 // never found: a later file may have the same inode.
 func find(all []Content, m Mark) Step {
 	for i, c := range all {
@@ -202,13 +203,13 @@ func find(all []Content, m Mark) Step {
 	return Step{}
 }
 
-// findArchive removes the archive of the file of m from r.archives, which are sorted by time. It
-// returns the step that continues in the archive. Without such an archive, broken is one that
-// begins like the file and is damaged before the place, or nil.
+// findArchive removes the archive of the file of m from r.archives, which are sorted by time, and
+// returns the step that continues in the archive. If it finds none, broken is an archive that
+// begins like the file and is damaged before the read offset, or nil.
 func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
 	since := m.Time.Truncate(time.Second)
-	// first an archive that was itself being read, then archives no older than the file, then older
-	// ones, whose time a program may have set
+	// first an archive that was being read, then archives no older than the file, then older
+	// archives: the compressing program may have set their times
 	for _, likely := range []func(s State) bool{
 		func(s State) bool { return s.ID.Ino == m.Ino },
 		func(s State) bool { return s.ID.Ino != m.Ino && !s.ModTime.Before(since) },
@@ -233,7 +234,8 @@ func (r *Resumption) findArchive(m Mark) (found Step, broken Content) {
 }
 
 // FindCopy returns the step that continues in a copy of the missing file, or an empty Step. The
-// copy must be younger than the checkpoint. A copy with further lines comes first.
+// copy must not be older than the file's last change. FindCopy prefers copies with further lines,
+// then the oldest.
 func (r *Resumption) FindCopy() Step {
 	m, best := r.last, -1
 	since := m.Time.Truncate(time.Second) // copies may have times of whole seconds
@@ -256,17 +258,16 @@ func (r *Resumption) FindCopy() Step {
 		return Step{}
 	}
 	s, held := m.stepIn(r.files[best])
-	if !held { // it has changed meanwhile
+	if !held { // the copy has changed meanwhile
 		return Step{}
 	}
 	r.files[best] = nil
 	return s
 }
 
-// ignoreSaved records the files in all that must not be read: a checkpoint lists them as read or as
-// beside the name. All other files are newer, whatever their time. A checkpoint of an earlier
-// version lists no files beside the name. Files last written before since must then not be read,
-// either.
+// ignoreSaved records the files in all that must not be read, because a checkpoint lists them in
+// Read or Beside. All other files are newer, whatever their time. A checkpoint of an earlier
+// version has no Beside; files last written before since are then not read, either.
 func (l *Log) ignoreSaved(from Entry, all []Content, now Content, since time.Time) {
 	beside := from.fingerprints()
 	rest := slices.Clone(from.Read)
@@ -292,7 +293,8 @@ func (l *Log) ignoreSaved(from Entry, all []Content, now Content, since time.Tim
 	l.AddGone(slices.DeleteFunc(rest, l.isListedArchive)...)
 }
 
-// isListedArchive reports whether m belongs to an archive in the checkpoint.
+// isListedArchive reports whether m is the mark of an archive that the checkpoint lists, and that
+// is therefore left out.
 func (l *Log) isListedArchive(m Mark) bool {
 	for id, at := range l.leftOut {
 		if id.Ino == m.Ino && at.Equal(m.Time) {
@@ -303,7 +305,7 @@ func (l *Log) isListedArchive(m Mark) bool {
 }
 
 // HasSuccessor reports whether a file is newer than the checkpoint. Such a file is read even if no
-// file has the name now.
+// file has the log's name now.
 func (r *Resumption) HasSuccessor() bool {
 	beside := r.from.fingerprints()
 	isOf := func(c Content, m Mark) bool {

@@ -27,10 +27,10 @@ type world struct {
 	modelDisk
 	reader    *modelReader
 	last      *Entry          // checkpoint before the last look
-	since     map[string]int  // prints since last
+	since     map[string]int  // prints since the checkpoint last
 	due       map[string]bool // lines that a look must print
 	mayDouble map[string]bool // lines that a killed run printed after its checkpoint
-	final     bool            // closed files are examined, too
+	final     bool            // look also expects the lines of closed files
 	printed   map[string]int
 }
 
@@ -51,7 +51,7 @@ func (w *world) create(path string) *modelFile {
 	return f
 }
 
-// isOpen reports whether the reader holds the inode: it is then not free.
+// isOpen reports whether the reader holds the inode, which is then not free.
 func (w *world) isOpen(ino uint64) bool {
 	return slices.ContainsFunc(w.reader.held(), func(c Content) bool { return c.State().ID.Ino == ino })
 }
@@ -157,7 +157,7 @@ var actions = []action{
 		return false
 	}},
 	{"stop", func(w *world) bool { w.restart(w.reader.checkpoint()); return true }},
-	{"kill", func(w *world) bool { // the last checkpoint is from the look before
+	{"kill", func(w *world) bool { // restarts from the checkpoint before the last look
 		if len(w.since) == 0 {
 			return false
 		}
@@ -183,9 +183,9 @@ func (w *world) restart(from *Entry) {
 	}
 }
 
-// look lets the reader read everything. All lines in the log's files, and in open files, must be
-// printed then. Lines added to closed files are seen only when the reader searches for new files,
-// and a reader with a checkpoint may wait for the name.
+// look lets the reader read everything. Afterwards, all lines in the log's files and in open files
+// must be printed. Lines added to closed files are seen only when the reader searches for new
+// files, and a reader with a checkpoint may wait until a file has the log's name.
 func (w *world) look() {
 	w.clock++
 	var due [][]byte
@@ -256,7 +256,7 @@ func run(steps []int, closes bool) (w *world, distinct bool) {
 		w.look()
 	}
 	w.final = true
-	if w.reader.saved != nil { // the reader waits for the name
+	if w.reader.saved != nil { // the reader waits until a file has the log's name
 		w.append(logPath)
 	}
 	if w.reader.cur != nil { // another rotation, so that closed files are examined
@@ -277,7 +277,7 @@ func nameOf(steps []int) string {
 	return strings.Join(names, ", ")
 }
 
-// All schedules have three steps, or six in a long test. Each line in a file of the log must be
+// Schedules have at most three steps, or six in a long test. Each line in a file of the log must be
 // printed once by the next look.
 func TestSchedules(t *testing.T) {
 	most := fuzztest.LongOr(6, 3)
@@ -285,7 +285,7 @@ func TestSchedules(t *testing.T) {
 		count, faults := 0, 0
 		var visit func(steps []int)
 		visit = func(steps []int) {
-			// a look follows the last step in any case
+			// shorter forms without the last look are the same schedules
 			if n := len(steps); n > 0 && steps[n-1]%2 == 1 {
 				w, distinct := run(steps, closes)
 				if !distinct {
