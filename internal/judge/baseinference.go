@@ -13,15 +13,16 @@ import (
 )
 
 // A program that may be loaded anywhere, and prints only addresses, still shows where it was
-// loaded. A call ends at each return address, so an address votes for each load bias that puts it
-// at the end of a call in the file. A vote for a wrong bias is a coincidence. Its probability is
-// the share of the file's pages in which a call ends at the same offset. A call that also leads to
-// the function of the called frame is rarer still. A bias is inferred if a wrong bias would have as
-// much evidence in fewer than one of 2^inferredBits traces, among all biases and files tried.
+// loaded. A call ends at each return address. An address therefore votes for each load bias that
+// puts the address at the end of a call in the file. A vote for a wrong bias is a coincidence. Its
+// probability is the share of the file's pages in which a call ends at the same offset. A call that
+// also leads to the function of the called frame is rarer still. A bias is inferred if a wrong bias
+// would have as much evidence in fewer than one of 2^inferredBits traces, among all biases and
+// files tried.
 
 // Limits of the inference.
 const (
-	inferredBits  = 30 // a wrong base in less than one of 10^9 traces
+	inferredBits  = 30 // bits of a proof: a wrong base has them in less than one of 10^9 traces
 	runnerUpBits  = 20 // bits by which the best bias must lead the second best
 	leastVotes    = 3  // return addresses at which a call must end
 	usualVotes    = 5  // return addresses that most files need
@@ -59,13 +60,13 @@ func (in *Inference) decades() int { return int(max(in.Bits, 0) * math.Log10(2))
 // proves reports whether the evidence proves the load bias.
 func (in *Inference) proves() bool { return in.Votes >= leastVotes && in.Bits >= inferredBits }
 
-// A voter is one of the different return addresses of a trace.
+// A voter is one of the distinct return addresses of a trace.
 type voter struct {
 	addr uint64
 	call dialect.Call
 	bits float64 // weight of its vote
-	// weights of its vote if the called frame is in another file: leaving for a call that may lead
-	// there, staying for a call of a function of this file, which would have to jump there
+	// weights of its vote if the called frame is in another file: leaving if the call may lead to
+	// that file, staying if it leads to a function of this file, which would have to jump there
 	leaving, staying float64
 }
 
@@ -74,9 +75,9 @@ type candidate struct {
 	votes int
 }
 
-// infer looks for the load bias of v's file by the return addresses of frames, some of which are in
-// the file. It searches again only if there are more than a quarter more addresses than at the last
-// search. frames are in the order of the log.
+// infer looks for the load bias of v's file from the return addresses of frames, some of which are
+// in the file. It repeats a search only if the number of addresses has grown by more than a
+// quarter. frames are in the order of the log.
 func (t *Trace) infer(v *verdict, frames []*Frame) {
 	frames = frames[:min(len(frames), maxWeighed)]
 	voters := votersOf(frames)
@@ -112,9 +113,9 @@ func (t *Trace) infer(v *verdict, frames []*Frame) {
 	}
 }
 
-// hold lets as many voters vote as the remaining work allows, and sets the inference of v. held is
-// false if the file has too much or no code, or if too few voters can vote. whole is true if all
-// voted, and the quota is not used up.
+// hold counts the votes of as many voters as the remaining work allows, and sets v.inference. held
+// is false if the file has too much or no code, or if too few voters can vote. whole is true if all
+// voters have voted, and the quota is not used up.
 func (t *Trace) hold(v *verdict, e *election) (held, whole bool) {
 	pages := v.image.codePages()
 	left := max(0, min(maxBiasWork-t.worked, t.quota().Left()))
@@ -146,8 +147,8 @@ type inferred struct {
 	by       Inference
 }
 
-// question returns the Memory's key for the result. The key does not depend on the load address:
-// the addresses are relative to page, the page of the first voter.
+// question returns the key of the election's result in a Memory. The key does not depend on the
+// load address: the addresses are relative to page, the page of the first voter.
 func (e *election) question(page uint64) question {
 	q := about(e.image).number(uint64(e.files))
 	for _, f := range e.frames {
@@ -156,8 +157,8 @@ func (e *election) question(page uint64) question {
 	return q
 }
 
-// process returns a hash of the file and of the frames' process. one is false if the frames are
-// from several processes.
+// process returns a hash of the file and of the process of the frames. one is false if the frames
+// are from several processes.
 func (e *election) process() (question sum, one bool) {
 	number := e.frames[0].process()
 	for _, f := range e.frames {
@@ -172,9 +173,9 @@ func (e *election) process() (question sum, one bool) {
 func (f *Frame) process() uint64 { return max(f.Process, f.PID) }
 
 // Bits of evidence that frames have the load bias of an earlier trace, because they are from its
-// process. sameProcessBits are for frames with the process's number and an address of 4 GiB or
-// more, priorBits for frames with only one of the two. A 64-bit program is loaded at one of 2^28
-// pages, so an address from another process is rarely in the file's code at this bias.
+// process. sameProcessBits count if the frames have the process's number, and an address of 4 GiB
+// or more. priorBits count if only one of the two is true. A 64-bit program is loaded at one of
+// 2^28 pages, so an address from another process is rarely in the file's code at this bias.
 const sameProcessBits, priorBits = 30, 16
 
 // inferAsBefore reports whether the return addresses support the load bias of an earlier trace of
@@ -197,7 +198,7 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 	case numbered || wide:
 		in.Bits += priorBits
 	}
-	// a single vote may be from a later program with the same number
+	// a single vote may be from a later program with the same process number
 	if in.Votes < 2 || in.Bits < inferredBits {
 		return false
 	}
@@ -206,7 +207,7 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 	return true
 }
 
-// loadAt sets the load bias that calls have shown.
+// loadAt sets the load bias that calls before return addresses have shown.
 func (v *verdict) loadAt(bias uint64) { v.bias, v.biased, v.inferred = bias, true, true }
 
 // A BaseError is the reason why addresses are not located in a file that may be loaded anywhere:
@@ -417,7 +418,7 @@ func (e *election) weigh(c candidate) (in Inference) {
 		}
 		if e.atTrampoline(i, c.bias) {
 			voted = append(voted, addr)
-			in.Bits += max(0, e.placeBits(len(e.frames))-1) // one bit less, since a file may have two trampolines
+			in.Bits += max(0, e.placeBits(len(e.frames))-1) // a file may have two trampolines
 			continue
 		}
 		if e.isInterrupted(i, c.bias) {

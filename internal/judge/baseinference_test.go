@@ -33,7 +33,7 @@ func framesOf(process uint64, addrs []uint64) (frames []*Frame) {
 	return frames
 }
 
-// at returns the addresses of a file as they are in a process with this load bias.
+// at returns addrs, addresses in a file, moved by the load bias.
 func at(bias uint64, addrs []uint64) (all []uint64) {
 	for _, addr := range addrs {
 		all = append(all, addr+bias)
@@ -63,9 +63,8 @@ func located(frames []*Frame, want []uint64) (found, wrong int) {
 	return found, wrong
 }
 
-// The load bias of a position-independent program is inferred from its return addresses alone. The
-// test draws them at random, so no call leads from one frame to the next. Real traces need fewer
-// frames.
+// A program's load bias can be inferred from its return addresses alone. The test draws them at
+// random, so no call leads from one frame to the next. Real traces need fewer frames.
 func TestBasesAreInferredFromReturnAddresses(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -91,7 +90,8 @@ func TestBasesAreInferredFromReturnAddresses(t *testing.T) {
 	}
 }
 
-// No file gets a base other than its own. bias is 0 if the file is not in the process.
+// The addresses in each case are wrong for the file in some way. bias is 0 if the file is not in
+// the process.
 func TestWrongBasesAreNotInferred(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -154,7 +154,7 @@ func TestWrongBasesAreNotInferred(t *testing.T) {
 	}
 }
 
-// If no call leads from one frame to the next, the order of the frames proves nothing.
+// A base is proved even if no call leads from one frame to the next.
 func TestShuffledFramesKeepTheirBase(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -232,8 +232,8 @@ func TestHostileSegmentsAreNotTried(t *testing.T) {
 	}
 }
 
-// Pages of a segment without code do not make a vote for a wrong base less likely: if a neighbour
-// of an address is in the code, so is the address.
+// Pages of a segment that have no code must not count: they would make a vote for a wrong base look
+// less likely.
 func TestOnlyCodeShowsHowLikelyAVoteIs(t *testing.T) {
 	m, returns := thisProgram(t)
 	addr := 0x555512345000 + returns[len(returns)/2]
@@ -278,9 +278,9 @@ func TestABaseNeedsMoreIfManyFilesAreTried(t *testing.T) {
 	}
 }
 
-// A 32-bit process that is started again with the same number, as in a container, may be loaded a
-// few pages away: one call before an address does not show that it is the process of an earlier
-// trace.
+// If a 32-bit process is started again with the same number, as in a container, its base may be a
+// few pages away. One call before an address does not show that the process is the one of an
+// earlier trace.
 func TestTheNumberOfA32BitProcessIsNotItsBase(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -305,7 +305,7 @@ func TestTheNumberOfA32BitProcessIsNotItsBase(t *testing.T) {
 	}
 }
 
-// If no work is left to search a base, the error is ErrBudget, not that another file ran.
+// If no work is left to search a base, the error is ErrBudget.
 func TestABaseThatIsNotSearchedForSaysSo(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -327,8 +327,8 @@ func TestABaseThatIsNotSearchedForSaysSo(t *testing.T) {
 	}
 }
 
-// After a restart, a trace still has the fact that its base was inferred: then an address outside
-// the file may be in any other file.
+// A checkpoint keeps the fact that a base was inferred: an address outside the file may then be in
+// any other file.
 func TestAnInferredBaseIsSaved(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -394,7 +394,7 @@ func graphOf(t *testing.T, path string) *callGraph {
 		target, direct := f.CallTarget(addr)
 		start, _, known := f.UnwindRange(target)
 		if direct && (!known || start != target) {
-			continue // only looks like a call, or calls code between functions
+			continue // bytes that only look like a call, or a call of code between functions
 		}
 		g.returns = append(g.returns, addr)
 		if !direct {

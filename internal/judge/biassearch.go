@@ -14,7 +14,7 @@ import (
 // If the frames of a module have only addresses of the process, the search tries all multiples of
 // the page size that put every address into code as load biases. Each call before a return address,
 // and each function that the log names at an address, is a fact for a bias. A bias is accepted if
-// it has more facts than are to be expected for any wrong bias or file.
+// it has more facts than any wrong bias or file would have by chance.
 
 // Limits of the search.
 const (
@@ -30,8 +30,8 @@ const (
 const (
 	scoreCall       = 4
 	scoreNoCall     = -5
-	scoreTrampoline = 18 // this code occurs once or twice in a megabyte
-	scoreName       = 8  // maximum, for a function of 16 bytes in a page
+	scoreTrampoline = 18 // a signal trampoline; its code occurs once or twice in a megabyte
+	scoreName       = 8  // maximum, for a function of at most 16 bytes
 	scoreUsual      = 10 // the usual bias of such programs
 	scoreDropped    = 24 // a bias whose score is this far below the best is dropped
 	// minimum lead of the best bias: over all others together, and over the best score to be
@@ -83,7 +83,7 @@ func (v *verdict) sight(f *Frame, interrupted bool) {
 	}
 }
 
-// A searched is the result of a search: the distance of the load bias from the page of the first
+// A searched is the result of a search for a load bias: its distance from the page of the first
 // sighting.
 type searched struct {
 	distance uint64
@@ -140,7 +140,7 @@ func (v *verdict) sightings(page uint64) sum {
 }
 
 // search looks for the bias that explains the sightings. It subtracts its comparisons from work;
-// complete is false if too few were left. first is the address of the first sighting.
+// complete is false if work was too small. first is the address of the first sighting.
 func (v *verdict) search(first uint64, work *int) (b bias, found, complete bool) {
 	all, complete := v.possible(first, work)
 	tried := len(all)
@@ -202,7 +202,7 @@ func withoutWorst(all []bias) []bias {
 
 // possible returns the biases that put first, the address of the first sighting, into an executable
 // segment, or none if there are more than maxBiases. It subtracts their number from work; complete
-// is false if too little was left.
+// is false if work was too small.
 func (v *verdict) possible(first uint64, work *int) (all []bias, complete bool) {
 	type biases struct{ low, number uint64 }
 	var ranges []biases
@@ -241,7 +241,7 @@ func (v *verdict) possible(first uint64, work *int) (all []bias, complete bool) 
 	return all, true
 }
 
-// worth returns the rank of a sighting. Sightings that exclude most biases come first.
+// worth returns the rank of a sighting. Sightings that exclude most biases have the highest rank.
 func (s *sighting) worth() int {
 	switch {
 	case len(s.inside) > 0:

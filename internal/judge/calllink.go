@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-const maxLinkBits = 12 // a function of 256 bytes in a megabyte
+const maxLinkBits = 12 // maximum weight of a call, for a function of 256 bytes in a megabyte
 
 // link weighs the file of inner, the called frame, by the call that ends at outer's return address.
 // If that call leads to the function that contains inner's address, the file probably ran. In
@@ -23,9 +23,9 @@ func (outer *check) link(t *Trace, inner *check) {
 	}
 	size := outer.of.image.calledSize(outer.returns, called, inner.lookup)
 	if size == 0 {
-		// If the file's base is inferred, any of its calls may rule out a name. Otherwise only a
-		// call that stays in an x86-64 file may: an imported function may jump back into this file.
-		// On other machines leaf functions often have no frame record, so an unwinder that follows
+		// If the file's base is inferred, any call can contradict the frames. If not, only a call
+		// that cannot leave an x86-64 file can: an imported function may jump back into this file.
+		// On other machines, leaf functions often have no frame record, so an unwinder that follows
 		// frame pointers leaves out their callers.
 		if outer.of != inner.of || !outer.of.inferred && (file.Machine != elf.EM_X86_64 || file.CallMayLeave(outer.returns)) {
 			return
@@ -95,7 +95,7 @@ func (m *Image) codeAt(addr uint64) []codeRange {
 // subtracted from it.
 func (m *Image) callEnd(addr uint64, kind dialect.Call) uint64 {
 	if kind == dialect.Adjusted {
-		// producers subtract only these distances on machines with CallTarget
+		// on machines with CallTarget, producers subtract only these distances
 		for _, less := range []uint64{1, 2, 4} {
 			if yes, known := m.File.CallEndsAt(addr + less); yes && known {
 				return addr + less

@@ -45,8 +45,9 @@ func compareCode(file *object.File, c *dialect.Code, addr uint64) (matches, othe
 }
 
 // compareX86 compares code of a file with code of a log. The code matches if at least three
-// quarters of the compared bytes are equal, and is other code if less than half are. With too few
-// bytes to compare, neither is set. unlinked is set for a relocatable file.
+// quarters of the compared bytes are equal. The file has other code if less than half are equal.
+// With too few bytes to compare, or too few distinct values, neither is set. unlinked is set for a
+// relocatable file.
 func compareX86(code, want []byte, unlinked bool) (matches, other bool) {
 	mask := maskX86(code, unlinked)
 	count, equal := 0, 0
@@ -74,8 +75,8 @@ func compareX86(code, want []byte, unlinked bool) (matches, other bool) {
 // maskX86 marks the bytes of x86-64 code that may differ in a running kernel: lock prefixes,
 // padding, kernel addresses, calls and jumps, and the code that replaces calls and jumps (tracing,
 // static calls and keys, return thunks, retpolines, paravirt calls). In relocatable files it also
-// marks the fields of relocations. The start of the first instruction is unknown, so maskX86 checks
-// each byte, and may mark too many.
+// marks the fields of relocations. The start of the first instruction is unknown, so maskX86
+// examines each byte, and may mark too many.
 func maskX86(code []byte, unlinked bool) []bool {
 	mask := make([]bool, len(code))
 	mark := func(from, n int) {
@@ -108,7 +109,7 @@ func maskX86(code []byte, unlinked bool) []bool {
 	return mask
 }
 
-// The low halves of kernel addresses on x86-64.
+// Range of kernel addresses on x86-64, in their lower 32 bits.
 const (
 	kernelLow  = 0x81000000
 	kernelSize = 0x04000000
@@ -143,8 +144,8 @@ func relativeToX86(code []byte) int {
 }
 
 // compareArm64 compares code of a file with code of a log: usually five instructions, four of which
-// must be equal. The file has other code if no instruction is equal, except for the nops, branches
-// and calls that kernels patch.
+// must be equal, and not all alike. The file has other code if no instruction is equal, except for
+// the nops, branches and calls that kernels patch.
 func compareArm64(code, want []byte) (matches, other bool) {
 	count, equal, all := 0, 0, 0
 	var first uint32

@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// hasCode reports whether the file has the listing around addr. Bytes outside the segment are
-// not compared.
+// hasCode reports whether the file has the listed code around addr. It ignores listed bytes outside
+// the segment.
 func (m *Image) hasCode(c *dialect.Code, addr uint64) bool {
 	want := c.Bytes(m.File.Order)
 	before := c.At * c.Width
@@ -27,8 +27,7 @@ func (m *Image) hasCode(c *dialect.Code, addr uint64) bool {
 	return false
 }
 
-// inCode returns the address in the file for an offset in the mapping, of size bytes, of an
-// executable segment.
+// inCode returns the address in the file for an offset in an executable mapping of size bytes.
 func (m *Image) inCode(offset, size uint64) (addr uint64, ok bool) {
 	for _, s := range m.Segments {
 		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 {
@@ -100,8 +99,8 @@ func (m *Image) showsCrash(f *Frame) bool {
 	return false
 }
 
-// listed compares the code listed in f's line with the file's code. Code with few different bytes
-// can refute a file, but not prove it.
+// listed compares the code listed in f's line with the file's code. Code with few distinct byte
+// values can refute a file, but not prove it.
 func (c *check) listed(f *Frame) {
 	if len(f.Code) == 0 {
 		return

@@ -8,12 +8,12 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// maxDisassembled bounds the bytes of a function that are disassembled for an address. Each costs
-// one step.
+// maxDisassembled bounds the bytes of a function that are disassembled for an address. Each byte
+// costs one step of the Quota.
 const maxDisassembled = 4 << 10
 
-// isWithinInstruction reports whether addr is inside an instruction of x86-64, after its first
-// byte, where no fault can occur. It returns false if this is unknown.
+// isWithinInstruction reports whether addr is inside an x86-64 instruction, after its first byte:
+// no fault occurs there. It returns false if the instructions are unknown.
 func (t *Trace) isWithinInstruction(f *object.File, addr uint64) bool {
 	start, end, ok := f.UnwindRange(addr)
 	if !ok || f.Machine != elf.EM_X86_64 || addr-start > maxDisassembled || t.quota().Left() <= 0 {
@@ -29,14 +29,14 @@ func (t *Trace) isWithinInstructions(f *object.File, addr uint64) bool {
 	return t.isWithinInstruction(f, addr) && t.isWithinInstruction(f, addr+1)
 }
 
-// jumpMachines are the machines whose jumps are read. On Arm they are read in Thumb code.
+// jumpMachines lists the machines whose jumps can be read. On Arm, only Thumb code can.
 var jumpMachines = [...]struct {
 	machine elf.Machine
 	code    disasm.Machine
 }{{elf.EM_X86_64, disasm.X86}, {elf.EM_AARCH64, disasm.Arm64}, {elf.EM_RISCV, disasm.RISCV}, {elf.EM_ARM, disasm.Thumb}}
 
-// codeCalled returns the machine of the code that the call leads to. end is the end of the call. ok
-// is false if the jumps in such code cannot be read.
+// codeCalled returns the machine of the code to which the call before end leads. ok is false if the
+// jumps in such code cannot be read.
 func (m *Image) codeCalled(end uint64) (machine disasm.Machine, ok bool) {
 	for _, j := range jumpMachines {
 		if m.File.Machine == j.machine {
@@ -56,13 +56,13 @@ const (
 	// the call is not direct; or the called function is unknown, cannot be read within the limits,
 	// or jumps through a table, perhaps to its cold part
 	anywhere  lead = iota
-	unclear        // the function that is called may jump anywhere
-	here           // to the function, perhaps by jumps
-	elsewhere      // not to the function
+	unclear        // the called function may jump anywhere
+	here           // to the expected function, perhaps by jumps
+	elsewhere      // not to the expected function
 )
 
-// leadOf reports whether the call in m that ends at end leads, perhaps by jumps, to the function
-// that contains addr. A call of an import that m does not have leads elsewhere.
+// leadOf reports whether the call in m that ends at end leads, perhaps by jumps, to the expected
+// function, which contains addr. A call of an import that m does not have leads elsewhere.
 func (t *Trace) leadOf(m *Image, end, addr uint64) lead {
 	from, to, ok := m.File.UnwindRange(addr)
 	target, direct := m.File.CallTarget(end)
@@ -85,11 +85,11 @@ func (t *Trace) leadOf(m *Image, end, addr uint64) lead {
 			return here
 		}
 		if name, ok := m.File.StubImport(reached[i]); ok && len(m.namedRanges(string(name))) == 0 {
-			continue // it leaves the file
+			continue // the jump leaves the file
 		}
 		jumps := t.jumpsFrom(m, machine, reached[i])
 		switch {
-		case jumps.computed && machine != disasm.Thumb: // there, data may look like such a jump
+		case jumps.computed && machine != disasm.Thumb: // in Thumb code, data may look like a jump
 			return unclear
 		case !jumps.known:
 			return anywhere
@@ -110,18 +110,18 @@ func (t *Trace) leadOf(m *Image, end, addr uint64) lead {
 	return elsewhere
 }
 
-// jumps are the addresses outside of a function to which it may jump.
+// jumps are the addresses outside of a function to which the function may jump.
 type jumps struct {
 	// the beginnings of functions, if known, and entries of the procedure linkage table; at most
 	// maxJumps
 	to       []uint64
 	known    bool // to is complete, but for the tables
-	computed bool // to is not known, since a jump is computed or an instruction is unknown
-	tables   bool // there are jumps through tables
+	computed bool // to is unknown: a jump is computed, or an instruction is unknown
+	tables   bool // the function also jumps through tables
 }
 
-// jumpsFrom returns the jumps of the function at addr. It caches them, since a log repeats its
-// frames and decoding a function takes 4 µs.
+// jumpsFrom returns the jumps of the function at addr. It caches them: a log repeats its frames,
+// and decoding a function takes 4 µs.
 func (t *Trace) jumpsFrom(m *Image, machine disasm.Machine, addr uint64) (found jumps) {
 	start, end, ok := m.File.UnwindRange(addr)
 	if !ok || end-start > maxDisassembled {

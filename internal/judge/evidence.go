@@ -10,12 +10,12 @@ const (
 	callBits       = 5
 	failureBits    = 6  // subtracted for a failure, which may be at any of 64 frames
 	symbolBits     = 20 // a symbol at the logged distance; it outweighs a failure
-	trampolineBits = 18 // this code occurs once or twice in a megabyte
-	proofBits      = 14 // a file that did not run reaches this in one of 16,384 traces
+	trampolineBits = 18 // a signal trampoline; its code occurs once or twice in a megabyte
+	proofBits      = 14 // for a proof; a file that did not run has these in one of 16,384 traces
 )
 
 // guessedCalls is the number of return addresses after a call that prove a file found only by its
-// name. No address may refute the file.
+// name. Any contradicting address refutes such a file.
 const guessedCalls = 4
 
 // A call should link a frame to its neighbour in the same file: see [check.link]. Without such a
@@ -34,14 +34,14 @@ type Evidence struct {
 	Called []uint64 `json:"called,omitempty"` // addresses with a call before them
 	// return addresses without a call before them, and addresses outside the code
 	Failed []uint64 `json:"failed,omitempty"`
-	// first address outside the code in the last frame of a stack; it does not count as failed
+	// first address outside the code in the last frame of a stack, which is not in Failed
 	Stray uint64 `json:"stray,omitempty"`
 	// number of Failed frames at which the file has different code
 	Contradicted int `json:"contradicted,omitempty"`
 	Symbols      int `json:"symbols,omitempty"` // frames that agree with symbols or listed code
 	// frames in a signal trampoline, the code to which a signal handler returns
 	Trampolines int `json:"trampolines,omitempty"`
-	// frames whose function the call of the next frame leads to
+	// frames to whose function the call of the next frame leads
 	Links int `json:"links,omitempty"`
 	// highest weight, in bits, of the fact that a frame is in the function that the log names, or
 	// that its caller calls
@@ -69,7 +69,7 @@ func (e *Evidence) proves(m *Image) bool {
 }
 
 // refutes reports whether the evidence shows that the file did not run. One failure refutes a file
-// found only by its name, but not an operator's file: frames may be wrong.
+// found only by its name. An operator's file needs at least two, since frames may be wrong.
 func (e *Evidence) refutes(m *Image) bool {
 	switch {
 	case len(e.Failed) == 0:
@@ -85,8 +85,8 @@ func (e *Evidence) refutes(m *Image) bool {
 	return bits < proofBits && (!m.Given || len(e.Failed) > 1)
 }
 
-// doubts reports whether a stack contradicts a file that its process has mapped, unless enough of
-// its frames agree. A single frame may be garbage, or the place of a fault.
+// doubts reports whether a stack contradicts a file that its process has mapped. One failure among
+// enough agreeing frames is no doubt: the frame may be garbage, or the location of a fault.
 func (e *Evidence) doubts() bool { return len(e.Failed) > 0 && e.bits() < proofBits }
 
 // placesInYounger reports whether a stack has enough evidence for a file that was changed after the
@@ -95,7 +95,8 @@ func (e *Evidence) placesInYounger() bool {
 	return len(e.Called) >= youngerCalls && e.Links >= youngerLinks
 }
 
-// bounded returns a copy of e, which may come from a checkpoint, within its bounds.
+// bounded returns a copy of e with its lists and numbers within their bounds: a checkpoint may have
+// any values.
 func (e *Evidence) bounded() Evidence {
 	return Evidence{
 		Called: slices.Clone(e.Called[:min(len(e.Called), maxEvidence)]), Failed: slices.Clone(e.Failed[:min(len(e.Failed), maxEvidence)]),
@@ -105,10 +106,10 @@ func (e *Evidence) bounded() Evidence {
 
 // A StackState separates the stacks of a Trace.
 type StackState struct {
-	Stack   int    `json:"stack,omitempty"` // the number of the current stack
+	Stack   int    `json:"stack,omitempty"` // number of the current stack
 	Process uint64 `json:"process,omitempty"`
-	Last    int    `json:"last,omitempty"` // Frame.Number of its last frame
-	Down    bool   `json:"down,omitempty"` // the numbers of its frames decrease
+	Last    int    `json:"last,omitempty"` // Frame.Number of the stack's last frame
+	Down    bool   `json:"down,omitempty"` // the frame numbers of the stack decrease
 }
 
 // next sets the stack of f, the next frame. Numbers increase within a stack, or decrease to 0.
@@ -116,7 +117,8 @@ func (s *StackState) next(f *Frame) {
 	rises, falls := s.Last >= 0 && f.Number > s.Last, f.Number == s.Last-1 && (f.Number > 0 || s.Down)
 	oneStack := rises || falls
 	if f.Number < 0 {
-		// only the first frame of an unnumbered stack may have a number: 0, at the place of a fault
+		// only the first frame of an unnumbered stack may have a number: 0, at the location of a
+		// fault
 		oneStack = s.Last <= 0 && !f.Apart
 	}
 	if !oneStack || f.Process != s.Process {

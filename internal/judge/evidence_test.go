@@ -46,7 +46,6 @@ func TestRandomFramesProveNoFile(t *testing.T) {
 	}
 }
 
-// TestProofsOfFiles checks which counts of evidence prove or refute a file.
 func TestProofsOfFiles(t *testing.T) {
 	path, given, guessed := &Image{}, &Image{Given: true}, &Image{Guessed: true}
 	addrs := make([]uint64, maxEvidence)
@@ -130,14 +129,14 @@ func placed(frames []*Frame) (n int) {
 }
 
 // A return address without a call before it ends the use of the file for all stacks of its process,
-// even in later traces. Doubt is called if frames were located before. Another process may have
-// loaded another build.
+// even in later traces. Doubt is called if frames were located before. Stacks of another process
+// are not affected, since it may have loaded another build.
 func TestAFailureWithdrawsTheFileForItsProcess(t *testing.T) {
 	m, returns := thisProgram(t)
 	movable := *m
 	movable.Fixed = false
 	type stack struct {
-		bias   uint64 // 0: not in the log
+		bias   uint64 // 0 if the log does not show it
 		pid    uint64
 		broken bool
 	}
@@ -195,7 +194,7 @@ func TestAFailureWithdrawsTheFileForItsProcess(t *testing.T) {
 }
 
 // The numbers of the frames of a stack increase, or decrease, or are missing. The first frame may
-// be the only one with a number: the place of a fault.
+// be the only one with a number: the location of a fault.
 func TestFramesOfOneStackGoTogether(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -320,7 +319,7 @@ func TestCallsOfLibrariesLeadElsewhere(t *testing.T) {
 	}
 }
 
-// All traces of a log decode a function once, but again in another file.
+// A function is decoded once for all traces of a log, but again if the file has changed.
 func TestFunctionsAreDecodedOnce(t *testing.T) {
 	const outer, local = 0x1370, 0x13b0
 	const end = outer + 6 // after outer's call of local
@@ -339,8 +338,8 @@ func TestFunctionsAreDecodedOnce(t *testing.T) {
 }
 
 // A fault reported by a sanitizer is never inside an instruction: such an address refutes the file.
-// In the function local, instructions begin at these addresses. The report has one of them, or the
-// address before. For other producers, the first frame's address may be anywhere.
+// begins lists the addresses of the instructions in the function local. The report has one of these
+// addresses, or the address before. For other producers, the first frame's address may be anywhere.
 func TestNoFaultIsWithinAnInstruction(t *testing.T) {
 	const start, end = 0x13b0, 0x13cb
 	begins := []uint64{start, 0x13b7, 0x13b9, 0x13bb, 0x13bd, 0x13c0, 0x13c2, 0x13c4, 0x13c6, 0x13c9, end}
@@ -415,7 +414,8 @@ func TestALastFrameOutsideTheCode(t *testing.T) {
 }
 
 // A frame outside the code, as unwinders that follow frame pointers print it, refutes the file only
-// if too few frames prove the file. The error of the frame depends on that.
+// if too few other frames prove the file. The number of these frames decides the error of the
+// frame.
 func TestFramesOutsideTheCodeOfAProvedFile(t *testing.T) {
 	m, returns := thisProgram(t)
 	for calls, want := range map[int]error{1: ErrNotCode, 3: ErrNotCode, 4: ErrStray, 8: ErrStray} {
@@ -438,7 +438,7 @@ func TestFramesOutsideTheCodeOfAProvedFile(t *testing.T) {
 }
 
 // A restarted program is loaded at another address: each process has its own load bias, even if
-// their lines are mixed. A restart of symfilter does not mix them.
+// their lines are mixed. A restart of symfilter keeps the biases apart.
 func TestEachProcessHasItsLoadBias(t *testing.T) {
 	m, returns := thisProgram(t)
 	movable := *m
@@ -476,13 +476,14 @@ func TestEachProcessHasItsLoadBias(t *testing.T) {
 	}
 }
 
-// If the file of the C library is missing, the frame after a frame in it may have been interrupted
-// by a signal: an address without a call before it is exact if the frames around it prove its file.
+// If the file of the C library is missing, a signal may have interrupted the frame after one in
+// that library. Its address, without a call before it, is exact if the frames around it prove its
+// file.
 func TestFramesAfterASignalNeedNoLibrary(t *testing.T) {
 	m, returns := thisProgram(t)
 	for _, test := range []struct {
 		before string // module of the previous frame
-		proofs int    // later frames
+		proofs int    // frames after the interrupted one
 		want   int
 	}{
 		{"/lib/libc.so.6", 3, 4},

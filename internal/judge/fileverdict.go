@@ -11,7 +11,7 @@ import (
 type verdict struct {
 	// module fields of the first frame that named the module; see verdictOfModule
 	first dialect.Frame
-	// path of a file that was tried for frames without a module before a frame named it, or empty
+	// for frames without a module: path of a file that was tried before a frame named it; or empty
 	unnamed string
 	image   *Image
 	file    sum // identity of the image
@@ -27,7 +27,7 @@ type verdict struct {
 
 	seen  []sighting // addresses that the bias must explain, until it is known
 	tried int        // length of seen at the last search
-	cut   bool       // the limit of the work ended the search
+	cut   bool       // the limit of the work cut the search short
 	usual uint64     // a bias that is likely; 0 if unknown
 
 	voted     int       // number of return addresses at the last inference of the bias
@@ -44,7 +44,8 @@ type verdict struct {
 	sizes map[sizedName]sized // functions of a kernel that were looked up
 }
 
-// evidence returns the evidence of a stack about the file.
+// evidence returns the evidence of a stack about the file. It drops the evidence of the stack
+// before.
 func (v *verdict) evidence(stack int) *Evidence {
 	if v.here == nil || v.stack != stack {
 		v.here, v.stack = new(Evidence), stack
@@ -105,8 +106,8 @@ func (t *Trace) verdictOfModule(key moduleKey, f *dialect.Frame, p *ProcessMap) 
 	})
 }
 
-// verdictFor returns the verdict with this key, and opens its file if it is new. It returns nil if
-// the trace has too many modules.
+// verdictFor returns the verdict with this key. For a new verdict, it calls open for the file. It
+// returns nil if the trace has too many modules.
 func (t *Trace) verdictFor(key moduleKey, open func(v *verdict) *Image) *verdict {
 	v := t.modules[key]
 	if v == nil && len(t.modules) < maxModules {
@@ -152,8 +153,8 @@ func (v *verdict) address(f *Frame) (addr uint64, derived bool, err error) {
 }
 
 // runtime returns the address in the file for a frame with an address in the process. syms are the
-// file's symbols with the name in the log. They take precedence over the bias, which may be another
-// process's. If none of them gives a bias of whole pages, the file did not run.
+// file's symbols with the name in the log. They take precedence over the bias, which may be from
+// another process. If symbols exist, but none gives a bias of whole pages, the file did not run.
 func (v *verdict) runtime(f *Frame, syms []object.Symbol) (uint64, error) {
 	if len(syms) == 0 {
 		switch {

@@ -12,17 +12,17 @@ type check struct {
 	of        *verdict
 	here      *Evidence // evidence of the frame's stack
 	stack     int       // number of that stack
-	returns   uint64    // the return address if it follows a call; otherwise 0
-	corrected bool      // see Trace
+	returns   uint64    // the return address if a call precedes it, or 0
+	corrected bool      // see Trace.corrected
 	// an address without a call before it is a failure; not set if a trampoline may be missing from
 	// the log between this frame and the previous one
 	called bool
 	exact  bool // the frame was interrupted by a signal
 	// the previous frame may be a trampoline; its file is missing or not proved
 	mayFault  bool
-	noLibrary bool // that file is missing
-	// mayFault and noLibrary are set, and the address follows no call: it is exact if the file is
-	// proved
+	noLibrary bool // the file of that trampoline is missing
+	// mayFault and noLibrary are set, and the address follows no call: the address is exact if the
+	// file is proved
 	faults     bool
 	trampoline bool // the frame is in a signal trampoline, to which a signal handler returns
 	// the address is outside the code, which is normal for the last frame of a frame-pointer
@@ -125,7 +125,8 @@ func (c *check) adjustToMachine(_ *Trace, f *Frame) bool {
 	return c.err == nil
 }
 
-// compareWithoutFile ends the comparison if only a build ID, which identifies the file, is known.
+// compareWithoutFile ends the comparison if no file is open, but only a build ID is known, which
+// identifies the file.
 func (c *check) compareWithoutFile(_ *Trace, f *Frame) bool {
 	m := c.of.image
 	if m.File != nil {
@@ -242,8 +243,8 @@ func (c *check) compareCall(t *Trace, f *Frame) bool {
 	return false
 }
 
-// needsNoCall reports whether f's address needs no call before it: the address may be exact, the
-// file may be identified otherwise, or calls may not be recognizable.
+// needsNoCall reports whether no call needs to precede f's address: the address may be exact, the
+// build ID may identify the file, or calls may not be recognizable.
 func (c *check) needsNoCall(f *Frame) bool {
 	switch c.call {
 	case dialect.Exact, dialect.System:
@@ -257,8 +258,9 @@ func (c *check) needsNoCall(f *Frame) bool {
 // missCall notes that the return address of f follows no call.
 func (c *check) missCall(f *Frame) {
 	m := c.of.image
-	// A distance from a symbol that is right only modulo the page size proves less than the exact
-	// one: linkers align functions, so one in 256 other builds also has the symbol there.
+	// A distance from a symbol that is right only modulo the page size proves less than an exact
+	// one: linkers align functions, so one in 256 other builds also has the symbol at this
+	// distance.
 	if !c.called || m.Forced || c.verified != "" && (f.Kind != dialect.Runtime || m.Fixed) {
 		return
 	}
@@ -285,9 +287,9 @@ func (c *check) weigh(bits int) {
 	c.here.Linked = max(c.here.Linked, bits)
 }
 
-// stray notes that the file has no code at the address of a frame. For the last frame of a stack
-// this is not a failure, unless an earlier stack has ended at another such address: calls before
-// the other frames have to prove the file.
+// stray notes that the file has no code at the address of a frame. For the last frame of a stack,
+// this is a failure only if an earlier stack has ended at a different address outside the code:
+// calls before the other frames have to prove the file.
 func (c *check) stray(last bool) {
 	if !last || c.of.all.Stray != 0 && c.of.all.Stray != c.addr {
 		c.fail()
@@ -302,7 +304,7 @@ func (c *check) fail() {
 	addOnce(&c.here.Failed, c.addr)
 }
 
-// agreesAlone reports whether the file has the frame's own symbol, code or signal trampoline, which
+// agreesAlone reports whether the file has the frame's own symbol, code or signal trampoline. This
 // proves the file even if other frames prove nothing.
 func (c *check) agreesAlone() bool {
 	return c.verified == BySymbol || c.verified == ByCode || c.trampoline
@@ -369,7 +371,7 @@ func (v *verdict) isBuildOf(f *Frame) bool {
 	return f.hasID() && (v.image.File == nil || v.image.ID == f.ID || f.Prefix.Len() >= sureID)
 }
 
-// failure returns the reason why f is not located, or nil. It ignores that the file may not be
+// failure returns the reason why f is not located, or nil. It does not check that the file is
 // proved: see proof.
 func (c *check) failure(f *Frame) error {
 	v := c.of
@@ -390,7 +392,7 @@ func (c *check) failure(f *Frame) error {
 	return nil
 }
 
-// proof returns the proof of f's place if the log has no build ID, or the reason why there is no
+// proof returns the proof of f's location if the log has no build ID, or the reason why there is no
 // proof.
 func (c *check) proof(f *Frame) (verified string, err error) {
 	v := c.of
@@ -429,14 +431,14 @@ func (c *check) isTooYoung() bool {
 	return c.of.image.Younger && !c.agreesAlone() && (!c.here.placesInYounger() || !c.linked && c.verified == "")
 }
 
-// isUnconnected reports whether no call links f to a neighbouring frame, which makes the file
-// doubtful. The file is not in doubt if f alone proves it, or in a footnote: footnotes list each
-// address once, so the next address is not the caller.
+// isUnconnected reports whether f lacks a link by a call to a neighbouring frame, which makes the
+// file doubtful. The file is not in doubt if f alone proves it, or in a footnote: footnotes list
+// each address once, so the next address is not the caller.
 //
-// A file that was found is in doubt if a call between f and a neighbour leads to another function,
-// or if a call should link the two and too few others prove the file (see unlinkedCalls). An
-// operator's file is in doubt only if its base was inferred and such a call may lead to another
-// function: another build may have the same beginning and end.
+// A file that symfilter found is in doubt if a call between f and a neighbour leads to another
+// function, or if a call should link the two and too few other calls prove the file (see
+// unlinkedCalls). An operator's file is in doubt only if its base was inferred and a call between f
+// and a neighbour may lead to another function: another build may have the same beginning and end.
 func (c *check) isUnconnected(f *Frame) bool {
 	v, needed := c.of, unlinkedCalls
 	if c.verified == "" {

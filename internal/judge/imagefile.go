@@ -53,7 +53,7 @@ type Image struct {
 	Forced bool
 
 	// Younger is set if the file was changed after the log was written. Each stack then needs a
-	// stronger proof: see youngerCalls.
+	// stronger proof: see youngerCalls and youngerLinks.
 	Younger bool
 
 	// ByName is set if the file is a library that was found by name in the folders of libraries.
@@ -84,7 +84,7 @@ func (m *Image) lowest() uint64 {
 	return low &^ (pageSize - 1)
 }
 
-// atOffset returns the address for an offset in the file that is in an executable segment.
+// atOffset returns the address for an offset in the file, which must be in an executable segment.
 func (m *Image) atOffset(offset uint64) (addr uint64, ok bool) {
 	for _, s := range m.Segments {
 		if s.Type == elf.PT_LOAD && s.Flags&elf.PF_X != 0 && offset-s.Offset < s.FileSize {
@@ -135,8 +135,8 @@ func (m *Image) biasOfMapIn(entry *dialect.Map, flags elf.ProgFlag) (bias uint64
 	return 0, false
 }
 
-// biasOfText returns the load bias that puts the file's section .text at addr. ok is false if this
-// is not a multiple of the page size.
+// biasOfText returns the load bias that puts the file's section .text at addr. ok is false if the
+// bias is not a multiple of the page size.
 func (m *Image) biasOfText(addr uint64) (bias uint64, ok bool) {
 	if m.File == nil {
 		return 0, false
@@ -171,7 +171,8 @@ func (m *Image) followsSystemCall(addr uint64) bool {
 func (m *Image) isCode(addr uint64) bool { return m.File.ExecCovers(addr) }
 
 // followsCall reports whether a call may end at addr. If the producer has subtracted from the
-// address, followsCall tries the usual differences.
+// address, followsCall tries the usual differences. known is false if calls cannot be recognized
+// there.
 func (m *Image) followsCall(addr uint64, kind dialect.Call) (yes, known bool) {
 	if kind != dialect.Adjusted {
 		return m.File.CallEndsAt(addr)
@@ -184,7 +185,7 @@ func (m *Image) followsCall(addr uint64, kind dialect.Call) (yes, known bool) {
 	case elf.EM_XTENSA:
 		distances = []uint64{dialect.ESPLess}
 	case elf.EM_AARCH64, elf.EM_ARM, elf.EM_RISCV:
-		distances = distances[:3] // 8 bytes further, another call may end
+		distances = distances[:3] // after 8 bytes, another call may end
 	}
 	for _, d := range distances {
 		if y, k := m.File.CallEndsAt(addr + d); k {
@@ -268,7 +269,7 @@ func (m *Image) symbolsIn(file *object.File, name string) []object.Symbol {
 	return m.symbolsNamed(file, plain)
 }
 
-// symbolsNamed returns the symbols of a file with a name, within the Quota.
+// symbolsNamed returns the symbols of a file with a name, or none if the Quota is spent.
 func (m *Image) symbolsNamed(file *object.File, name string) []object.Symbol {
 	if cost := file.SearchCost(); cost > 0 && !m.names.spend(cost) {
 		return nil
@@ -276,8 +277,8 @@ func (m *Image) symbolsNamed(file *object.File, name string) []object.Symbol {
 	return file.SymbolsNamed(name)
 }
 
-// visitedSymbols is symbols for a file that is open only during a visit. It leaves out their names,
-// which are invalid after the visit.
+// visitedSymbols is symbols for a file that is open only during a visit. It removes the names from
+// the symbols, because they are invalid after the visit.
 func (m *Image) visitedSymbols(name string) (all []object.Symbol) {
 	m.visit(func(file *object.File) { all = slices.Clone(m.symbolsIn(file, name)) })
 	for i := range all {

@@ -19,8 +19,8 @@ type Trace struct {
 	// module. The operator or the log, outside of frames, names them.
 	Unnamed func() []*Image
 
-	// Mapped returns the mapping of code at an address in the processes that wrote the log, or nil.
-	// Loaded is called for each frame that a mapping locates. Both may be nil.
+	// Mapped returns the mapping of code at an address in one of the processes that wrote the log,
+	// or nil. Loaded is called for each frame that a mapping locates. Both functions may be nil.
 	Mapped func(addr uint64) *ProcessMap
 	Loaded func(p *ProcessMap)
 
@@ -73,7 +73,8 @@ type moduleKey struct {
 	name    string     // name of the module; empty if its build ID is known
 	id      buildid.ID // build ID of the module
 	prefix  buildid.ID // see Frame
-	// distinguishes processes with the module at different addresses; see verdict.elsewhere
+	// number of the load address, from 0, if several processes have loaded the module; see
+	// verdict.elsewhere
 	load int
 	base uint64 // Base of a ProcessMap; 0 without one
 }
@@ -93,7 +94,7 @@ const (
 )
 
 // Judge sets the Place of each frame. frames are in log order; facts are the log's facts about the
-// process. If the Quota is exhausted, only frames whose lines alone locate them are located.
+// process. If the Quota is exhausted, Judge locates only frames whose own lines suffice.
 func (t *Trace) Judge(frames []*Frame, facts *dialect.Facts) {
 	t.checks, t.began, t.steady = nil, t.stack.Stack, false
 	t.quota().Spend(len(frames) * stepsPerFrame)
@@ -123,7 +124,8 @@ func (t *Trace) Judge(frames []*Frame, facts *dialect.Facts) {
 	}
 }
 
-// assignModules sets the module fields of frames, and places the frames that need nothing else.
+// assignModules sets the module fields of frames, and the Place of each frame that needs no
+// comparison with a file.
 func (t *Trace) assignModules(frames []*Frame, facts *dialect.Facts) {
 	for _, f := range frames {
 		t.apart = t.apart || f.Process != 0
@@ -205,7 +207,7 @@ func (t *Trace) linkAll(frames []*Frame, checks []check) {
 	}
 	for i := range checks[min(1, len(checks)):] {
 		outer, inner := &checks[i+1], &checks[i]
-		if frames[i+1].Number >= 0 && frames[i+1].Number < frames[i].Number { // the newest call is the last one
+		if frames[i+1].Number >= 0 && frames[i+1].Number < frames[i].Number { // newest call last
 			outer, inner = inner, outer
 		}
 		object.Guard(func() { outer.link(t, inner) })
@@ -231,12 +233,12 @@ func (t *Trace) concludeAll(frames []*Frame, checks []check) {
 	}
 }
 
-// mapped counts the frames that only old maps locate: in agree if they agree with the files of the
-// maps, in fail if they contradict these.
+// mapped counts the frames that only old maps locate: frames that agree with the files of the maps,
+// and frames that contradict these files.
 type mapped struct{ agree, fail int }
 
 // weighMaps refuses frames whose module is known only from maps of an earlier trace, which may be
-// another process's. It refuses none if enough of them agree with the maps and none contradicts
+// another process's. It refuses none if enough frames agree with the maps and no frame contradicts
 // them.
 func (t *Trace) weighMaps(frames []*Frame, checks []check, facts *dialect.Facts) {
 	if _, old := facts.MapsOf(); !old {
@@ -261,8 +263,8 @@ func (t *Trace) weighMaps(frames []*Frame, checks []check, facts *dialect.Facts)
 	}
 }
 
-// setSignal records whether a signal has interrupted a process's next frame, which may be judged
-// later.
+// setSignal records whether a signal has interrupted the next frame of a process. That frame may be
+// judged by a later call.
 func (t *Trace) setSignal(process uint64, signal bool) {
 	switch {
 	case !signal:
@@ -280,8 +282,8 @@ func (t *Trace) EndStack() {
 	t.stack.Stack++
 }
 
-// Lasts returns the number of lines for which a trace is kept after its last frame: more if frames
-// name their process, as in reports of Valgrind, whose errors are far apart.
+// Lasts returns the number of lines for which a trace is kept after its last frame. It is larger if
+// frames name their process, as in reports of Valgrind, whose errors are far apart.
 func (t *Trace) Lasts() int64 {
 	if t.apart {
 		return dialect.FactLines
@@ -348,8 +350,8 @@ func (t *Trace) quota() *dialect.Quota {
 	return t.Quota
 }
 
-// refuse locates only frames whose lines alone locate them: see PlaceByID. The others get
-// ErrBudget.
+// refuse locates only frames whose own lines suffice: see PlaceByID. It sets ErrBudget for the
+// others.
 func refuse(frames []*Frame) {
 	for _, f := range frames {
 		if f.Place = (Place{Err: neverLocated(f)}); f.Place.Err == nil && !f.PlaceByID() {

@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A Frame is a frame of a log and its place.
+// A Frame is a frame of a log with the result of judging it.
 type Frame struct {
 	*dialect.Frame
 	Place  Place
@@ -26,7 +26,7 @@ func Unplaced(all []Frame, frames []dialect.Frame) []Frame {
 	return all
 }
 
-// A Place is the place of a frame: a file and an address in it.
+// A Place is the location of a frame: a file and an address in it.
 type Place struct {
 	// Image is the file, or nil if the build ID of the frame identifies it. If Err is not nil,
 	// Image is the file that was tried, or nil.
@@ -34,7 +34,7 @@ type Place struct {
 
 	// Addr is the address to look up in the file: for a return address, it is within the call.
 	Addr     uint64
-	Verified string // the proof of the place: ByBuildID, …
+	Verified string // proof of the location: ByBuildID, …
 	Err      error  // why the frame is not located; nil if it is
 }
 
@@ -48,8 +48,8 @@ const (
 	ByPath    = "path"     // not checked; other frames prove the file, or the operator names it
 )
 
-// PlaceByID reports whether f's line alone decides it, and sets its Place. A build ID with an
-// address in the file locates f, f.Unread refuses it, and a Named frame needs no Place.
+// PlaceByID reports whether f's line alone is enough to judge f, and sets its Place. A build ID
+// with an address in the file locates f, f.Unread refuses it, and a Named frame needs no Place.
 func (f *Frame) PlaceByID() bool {
 	if f.Named {
 		return true
@@ -69,18 +69,19 @@ func (f *Frame) PlaceByID() bool {
 }
 
 // isOfProgram reports whether f has an address in an ELF file but names no file: the file is then
-// the program itself.
+// the program itself. It returns false if f is already judged.
 func (f *Frame) isOfProgram() bool {
 	return f.Place.Verified == "" && f.Place.Err == nil && f.Module == "" && f.ID.IsZero() && f.Kind == dialect.Vaddr
 }
 
-// isUnnamed reports whether f has an address but does not identify its module in any way.
+// isUnnamed reports whether f has an address but nothing that identifies its module. It returns
+// false if f is already judged.
 func (f *Frame) isUnnamed() bool {
 	return f.Place.Verified == "" && f.Place.Err == nil && f.Module == "" && f.ID.IsZero() && f.Kind == dialect.Runtime && f.Addr != 0
 }
 
 // NamesSymbolAt returns an Examination that sets named if a symbol of the file with f's name covers
-// addr. The name may be an alias of the name in the file's answer.
+// addr. That name may be an alias of the name found by a lookup of addr.
 func (f *Frame) NamesSymbolAt(addr uint64, named *bool) Examination {
 	return func(file *object.File) { *named = isInside(file.SymbolsNamed(f.Symbol.Name), addr) }
 }

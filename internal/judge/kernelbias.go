@@ -27,7 +27,7 @@ const (
 	sureCalls = 4
 )
 
-// A moved is the evidence in a trace about the load address of a kernel.
+// A moved is the evidence in a trace for the load bias of a kernel.
 type moved struct {
 	bias    uint64
 	known   bool
@@ -47,8 +47,8 @@ func (v *verdict) moveOf(f *Frame) *moved {
 	return k
 }
 
-// findKernelBiases finds the load biases of kernels from lines with an address and a function, the
-// distance that a panic logs, code in the log, or calls before return addresses.
+// findKernelBiases finds the load biases of kernels from four sources: lines with an address and a
+// function, the distance that a panic logs, code in the log, and calls before return addresses.
 func (t *Trace) findKernelBiases(frames []*Frame, of []*verdict) {
 	open := false
 	for i, f := range frames {
@@ -108,8 +108,8 @@ func (k *moved) loadedAt(bias uint64) {
 }
 
 // tryMoves tries at most maxMoves biases that put f into the file's code, and accepts the only one
-// that fits. With that bias, the file must have the code listed in the log. If the log lists no
-// code, the method fits decides.
+// that fits. The file must then have the code that the log lists. If the log lists no code, the
+// method fits decides.
 func (t *Trace) tryMoves(m *Image, k *moved, f *Frame) {
 	listed := f.Listed != nil && len(f.Listed.Units) > 0
 	if !listed && len(k.returns) < sureCalls || t.worked > maxBiasWork || t.quota().Left() < 0 {
@@ -200,8 +200,8 @@ func (c *check) runAtAddress(f *Frame) {
 	}
 }
 
-// ofSeveral returns the function at f's address among several with the name and size in f. Its err
-// is ErrSizes if none is there, or if the kernel's load address is unknown.
+// ofSeveral returns the function at f's address among several functions with the name and size in
+// f. Its err is ErrSizes if no function is at the address, or if the kernel's load bias is unknown.
 func (v *verdict) ofSeveral(f *Frame) (found sized) {
 	found.err = ErrSizes
 	if f.Load == nil {

@@ -27,15 +27,15 @@ type sizedName struct {
 // A sized is the function of a sizedName in a file.
 type sized struct {
 	addr, size uint64 // address of its code in the file; size is 0 if unknown
-	unsure     bool   // its size proves nothing
+	unsure     bool   // the size proves nothing
 	machine    elf.Machine
 	err        error
 }
 
-// maxKnown bounds the frames of kernels whose places are remembered.
+// maxKnown bounds the kernel frames whose locations are remembered.
 const maxKnown = 1 << 12
 
-// known has the places of frames of one kernel, by Frame.Key.
+// known has the locations of frames of one kernel, by Frame.Key.
 type known struct {
 	release string
 	id      buildid.ID
@@ -43,7 +43,8 @@ type known struct {
 	refuted bool // a file was refuted
 }
 
-// PlaceKnown reports whether the Trace has judged f, a kernel frame, before, and sets its Place.
+// PlaceKnown reports whether the Trace has judged f, a kernel frame, before, and sets its Place to
+// the earlier result.
 func (t *Trace) PlaceKnown(f *Frame) bool {
 	if f.Kernel == nil || f.Key == 0 || len(t.known.places) == 0 || f.Kernel.Release != t.known.release || f.Kernel.ID != t.known.id {
 		return false
@@ -82,7 +83,7 @@ func identifyModules(frames []*Frame) {
 	}
 }
 
-// rememberPlace remembers the place of f, which was judged.
+// rememberPlace remembers the Place of f, which was judged.
 func (t *Trace) rememberPlace(f *Frame) {
 	if f.Kernel == nil || f.Key == 0 || f.Kernel.Release == "" {
 		return
@@ -95,7 +96,7 @@ func (t *Trace) rememberPlace(f *Frame) {
 		*k = known{release: f.Kernel.Release, id: f.Kernel.ID, places: make(map[uint64]Place)}
 	}
 	if err := f.Place.Err; (err == ErrSize || err == ErrCode || err == ErrRefuted) && !k.refuted {
-		clear(k.places) // earlier places in that file were not certain either
+		clear(k.places) // earlier locations in that file were not certain either
 		k.refuted = true
 	}
 	k.places[f.Key] = f.Place

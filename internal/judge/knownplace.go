@@ -7,18 +7,19 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Two kinds of return addresses have a known place in their file: the code at which a program
+// Two kinds of return addresses have a known location in their file: the code at which a program
 // begins, and a signal trampoline. A frame there weighs the logarithm of the number of biases
 // tried, since only one bias puts it there, minus the logarithm of the number of possible frames.
 // One more bit is subtracted, because a trace need not have such a frame.
 
-// placeBits returns the weight, in bits, of a frame at a place that the file has once. choices is
-// the number of frames that may be there.
+// placeBits returns the weight, in bits, of a frame at a location that the file has once. choices
+// is the number of frames that may be there.
 func (e *election) placeBits(choices int) float64 {
 	return max(0, math.Log2(float64(max(e.tried, 1)))-math.Log2(float64(choices))-1)
 }
 
-// atTrampoline reports whether frame i is in the code to which a signal handler returns.
+// atTrampoline reports whether, with this bias, frame i is in the code to which a signal handler
+// returns.
 func (e *election) atTrampoline(i int, bias uint64) bool {
 	f := e.frames[i]
 	if !e.has(f, bias) {
@@ -35,7 +36,7 @@ func (e *election) atTrampoline(i int, bias uint64) bool {
 	return false
 }
 
-// isInterrupted reports whether a signal has interrupted frame i.
+// isInterrupted reports whether, with this bias, a signal has interrupted frame i.
 func (e *election) isInterrupted(i int, bias uint64) bool {
 	return i > 0 && follows(e.frames[i], e.frames[i-1]) && e.atTrampoline(i-1, bias)
 }

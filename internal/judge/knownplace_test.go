@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// startedProgram returns startedAt for git.
+// startedProgram returns the results of startedAt for git.
 func startedProgram(t *testing.T) (g *callGraph, entry uint64, inMain []uint64) {
 	t.Helper()
 	testenv.OnlyOn(t, "linux/amd64")

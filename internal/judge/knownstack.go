@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A KnownStack is a stack of which a Trace has located all frames. Any Trace with the same files
+// A KnownStack is a stack whose frames a Trace has all located. Any Trace with the same files
 // locates an equal stack in the same way, unless evidence in that Trace contradicts one of the
 // files. The KnownStack keeps the evidence of the stack, which counts for later stacks.
 type KnownStack struct {
@@ -36,8 +36,8 @@ type knownModule struct {
 // maxKnownFrames bounds the frames of a call of Judge whose stacks may become known.
 const maxKnownFrames = 1024
 
-// EndOfStack returns the index of the frame after frame i's stack, among the frames of the last
-// call of Judge. It returns i if that call had too many frames for Known.
+// EndOfStack returns the index of the first frame after the stack of frame i, among the frames of
+// the last call of Judge. It returns i if that call had too many frames for Known.
 func (t *Trace) EndOfStack(i int) int {
 	end := i
 	for end < len(t.checks) && t.checks[end].stack == t.checks[i].stack {
@@ -105,7 +105,7 @@ func (c *check) isOrdinary() bool {
 		!c.corrected && !c.astray && !c.unclear && !c.refuted
 }
 
-// isClear reports whether no evidence contradicts the file of the module, and one process has
+// isClear reports whether no evidence contradicts the file of the module, and only one process has
 // loaded it.
 func (v *verdict) isClear() bool {
 	m, e := v.image, &v.all
@@ -114,8 +114,8 @@ func (v *verdict) isClear() bool {
 		v.reading == asVaddr && !v.unread && !v.unseen && v.weighed[asVaddr].failed == 0
 }
 
-// add adds the evidence of the stack about the module of f. It returns false for evidence that may
-// change how other frames are judged, and for a full list.
+// isSure reports whether the file is proved, with enough calls for frames that nothing links to
+// their neighbours.
 func (v *verdict) isSure() bool { return v.proved && len(v.all.Called) >= unlinkedFaultCalls }
 
 // add adds the evidence of the stack about the module of f. It returns false for evidence against
@@ -140,7 +140,8 @@ func (k *KnownStack) add(f *Frame, c *check) bool {
 	return true
 }
 
-// weigh sets the counts of the Offsetted frames, as Trace.read does for a trace.
+// weigh sets the counts of the Offsetted frames, as Trace.read does for a trace. It returns false
+// if a file cannot be read, or if a frame contradicts asVaddr.
 func (k *KnownStack) weigh(t *Trace, frames []*Frame) bool {
 	for i, f := range frames {
 		if f.Kind != dialect.Offsetted {

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// The probability that a call leads to the called frame depends on the file. The weight by distance
-// is a lower bound for all files. If a trace lacks only a few bits, the calls of its file are
-// counted.
+// How rare a call is that leads to the called frame depends on the file. The weight by distance is
+// a lower bound for all files. If a trace lacks only a few bits, the calls of its file are counted.
 
 const (
 	refinedBits = 10      // maximum bits that the evidence may lack for the calls to be counted
@@ -22,10 +21,10 @@ const (
 	linkBitsPerDoubling = 0.75    // further bits for each doubling of the distance
 )
 
-// link returns the weight of the call of outer if it leads to the function of inner, or to one that
-// jumps there. Between distant frames such a call is rarer in a wrong file, since most calls lead
-// to near functions. linkBits and linkBitsPerDoubling are below the figures measured in libc, gdb
-// and a program of 250 KB.
+// link returns the weight of the call of outer if the call leads to the function of inner, or to a
+// function that jumps there. Between distant frames such a call is rarer in a wrong file, since
+// most calls lead to near functions. linkBits and linkBitsPerDoubling are below the figures
+// measured in libc, gdb and a program of 250 KB.
 func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, how linkKind) {
 	if !e.has(inner, bias) || !follows(outer, inner) {
 		return 0, unlinked
@@ -49,14 +48,14 @@ func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, how l
 	return max(0, min(weight, most, maxLinkWeight)-math.Log2(float64(1+jumps))), how
 }
 
-// A call whose target neither has the called frame nor jumps to it contradicts the bias, or the
+// A call contradicts the bias if its target neither has the called frame nor jumps to it, or the
 // file is another build. Some real stacks have such calls, through unknown jumps.
 const (
 	contradictionBits  = 6
 	mostContradictions = 2 // in a short stack; one more for each 16 frames
 )
 
-// contradicts reports whether the call of outer leads to another function than inner's.
+// contradicts reports whether the call of outer leads to a function that does not contain inner.
 func (e *election) contradicts(outer, inner *Frame, bias uint64) bool {
 	if e.trace == nil || !e.has(inner, bias) || !follows(outer, inner) {
 		return false
@@ -70,8 +69,8 @@ type linkKind int
 
 const (
 	unlinked linkKind = iota
-	calling           // its target is the beginning of the function
-	jumping           // its target jumps to the function
+	calling           // the target is the beginning of the function
+	jumping           // the target jumps to the function
 )
 
 // leads reports how the call of r that ends at end leads to addr. If r jumps there, leads sets r to
@@ -96,8 +95,8 @@ func (e *election) leads(end uint64, r *codeRange, addr uint64) (how linkKind, j
 }
 
 // refine adds bits to in, the inference for the best bias, if calls that lead to the called frame
-// are rarer in this file than their weights assume. It returns the work, and ends when that reaches
-// most.
+// are rarer in this file than their weights assume. It ends when its work reaches most, and returns
+// the work.
 func (e *election) refine(in *Inference, most int) (work int) {
 	var voted []uint64
 	for i, f := range e.frames {

@@ -19,7 +19,7 @@ func TestSampledLinksAreAsRareAsAll(t *testing.T) {
 	text, _ := g.m.File.Section(".text")
 	for range 12 {
 		outer := g.returns[rng.IntN(len(g.returns))]
-		inner := outer - 48 // a near function, the most frequent kind of link
+		inner := outer - 48 // a near function, the most frequent target
 		frames := framesOf(0, []uint64{inner, outer})
 		n, tried := e.countLinks(frames[1], frames[0])
 		sampled, places = sampled+n, places+tried

@@ -2,14 +2,14 @@ package judge
 
 import "github.com/symfilter/symfilter/internal/dialect"
 
-// A run is a file that a process has loaded, as far as the log identifies the process. A stack that
-// refutes the file refutes the whole run, including later traces: if part of a file was rebuilt,
-// frames in parts that have not moved still agree.
+// A run is a file that a process has loaded, as far as the log identifies the process. If a stack
+// refutes the file, the whole run is refuted, including later traces: if part of a file was
+// rebuilt, frames in parts that have not moved still agree.
 type run struct {
 	file    sum
 	process uint64 // 0 if the log does not show it
 	bias    uint64 // page at which the module was loaded, minus its page in the file
-	trace   int    // number of the trace if process and bias are 0; otherwise 0
+	trace   int    // number of the trace if process and bias are 0, or 0
 }
 
 // A usage holds the evidence about a run.
@@ -20,8 +20,8 @@ type usage struct {
 
 const maxRuns = 1 << 10 // runs in a Memory; up to twice as many may be kept
 
-// runOf returns the run of f, whose check is c. ok is false without an open file, and if no frame
-// has to prove the file: for a build ID that identifies it, an operator's file, or a kernel frame.
+// runOf returns the run of f, whose check is c. ok is false without an open file, and if the file
+// needs no proof: for a build ID that identifies it, an operator's file, or a kernel frame.
 func (t *Trace) runOf(f *Frame, c *check) (r run, ok bool) {
 	v := c.of
 	if v == nil || v.image.Err != nil || v.image.File == nil || v.image.Given || f.Kernel != nil || v.identifies(f) {

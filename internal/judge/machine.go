@@ -9,8 +9,8 @@ import (
 const espRustLess = 4 // bytes that esp-backtrace subtracts on RISC-V
 
 // espOnRISCV returns the kind of the address in a frame of ESP-IDF on RISC-V. Backtraces there have
-// the addresses as they were on the stack. The address for abort is a return address minus 3 bytes:
-// it is odd, unlike the address of any instruction.
+// the addresses as they were on the stack. The address of a call of abort is a return address minus
+// 3 bytes: it is odd, unlike the address of any instruction.
 func (c *check) espOnRISCV(call dialect.Call) dialect.Call {
 	switch {
 	case call != dialect.Adjusted:
@@ -22,9 +22,9 @@ func (c *check) espOnRISCV(call dialect.Call) dialect.Call {
 	return dialect.Either
 }
 
-// espRust returns the kind of the address in a frame of esp-backtrace, which subtracts espRustLess
-// bytes from return addresses, or dialect.ESPLess on Xtensa. If a call ends at the original
-// address, espRust restores it.
+// espRust returns the kind of the address in a frame of esp-backtrace. This producer subtracts
+// espRustLess bytes from return addresses, or dialect.ESPLess on Xtensa. If a call ends at the
+// original address, espRust restores that address.
 func (c *check) espRust() dialect.Call {
 	less := uint64(espRustLess)
 	if c.of.image.File.Machine == elf.EM_XTENSA {

@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-// mapLines returns the entries of /proc/PID/maps for the code of m with the load bias, each after a
+// mapLines returns the lines of /proc/PID/maps for the code of m with the load bias, each after a
 // prefix.
 func mapLines(m *Image, prefix, path string, bias uint64) (lines []string) {
 	for _, s := range m.Segments {
@@ -22,8 +22,8 @@ func mapLines(m *Image, prefix, path string, bias uint64) (lines []string) {
 	return lines
 }
 
-// The maps of one process locate the frames of another process only if these agree with the file: a
-// bare address must follow a call, and after the trace around the maps, several frames together
+// The maps of one process locate the frames of another process only if the frames agree with the
+// file: a bare address must follow a call. After the trace around the maps, several frames together
 // must agree. Maps with a PID never locate frames with another PID.
 func TestMapsOfAnotherProcessLocateNothing(t *testing.T) {
 	m, returns := thisProgram(t)

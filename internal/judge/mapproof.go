@@ -6,14 +6,14 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A mapping at a predictable address may be another program's: all programs that are not
-// position-independent are loaded at the same address. The process that wrote the trace may never
-// have been seen, so each stack has to prove the mapping, as return addresses prove a load bias:
-// see [Inference]. No bias is searched, so six return addresses are enough, or fewer if calls lead
-// from one to the next.
+// A mapping at a predictable address may belong to another program: all programs that are not
+// position-independent are loaded at the same address. The maps of the process that wrote the trace
+// may never have been read. Each stack therefore has to prove the mapping, as return addresses
+// prove a load bias: see [Inference]. No bias is searched, so six return addresses are enough, or
+// fewer if calls lead from one to the next.
 
 // proveMaps sets the modules of frames at predictable addresses if their stacks prove the mappings
-// there. Other frames are judged as if no process had the mapping.
+// there. It leaves other frames to be judged without a mapping.
 func (t *Trace) proveMaps(frames []*Frame) {
 	if !slices.ContainsFunc(frames, func(f *Frame) bool { return f.likely != nil }) {
 		return

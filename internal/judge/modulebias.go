@@ -9,7 +9,7 @@ import (
 )
 
 // findBias sets the load bias of f's module, if f, the log or the living process shows it. If f
-// contradicts a known bias, findBias sets moved.
+// contradicts a known bias, findBias sets the verdict's field moved.
 func (t *Trace) findBias(f *Frame, facts *dialect.Facts) {
 	v := t.verdictOf(f)
 	if v == nil || v.image.Err != nil || f.Addr == 0 {
@@ -113,16 +113,16 @@ func biasBy(m *Image, f *Frame, facts *dialect.Facts) (bias uint64, ok bool) {
 	return 0, false
 }
 
-// isOf reports whether a mapping that covers the address of f is of f's module, whose file is m,
-// and not another process's. It compares names without versions, which differ in links to
-// libraries.
+// isOf reports whether a mapping that covers the address of f belongs to f's module, whose file is
+// m, and not to a module of another process. It compares names without versions, which differ in
+// links to libraries.
 func (m *Image) isOf(entry *dialect.Map, f *Frame) bool {
 	name := Stem(path.Base(entry.Path))
 	return f.Module == "" || entry.Path == m.Path || name == Stem(path.Base(m.Path)) || name == Stem(ProgramName(f.Module))
 }
 
-// Stem returns the name of a library up to ".so". Links to the library may have other versions
-// after that.
+// Stem returns the name of a library up to ".so". The versions after it may differ in links to the
+// library.
 func Stem(name string) string {
 	name, _, _ = strings.Cut(name, ".so")
 	return name

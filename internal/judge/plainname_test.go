@@ -2,7 +2,6 @@ package judge
 
 import "testing"
 
-// plainName removes the parts of a demangled name that some producers omit.
 func TestPlainNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"ledger::Book::close()":                                   "ledger::Book::close",

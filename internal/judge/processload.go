@@ -19,7 +19,7 @@ func (m *Image) span() (low, high uint64) {
 }
 
 // elsewhere reports whether f's address is too far from the module's other frames for one process.
-// A restarted program, or one that logs at the same time, has then loaded the module there.
+// The module then has another load address too, in a restarted or concurrent program.
 func (v *verdict) elsewhere(f *Frame) bool {
 	if f.Kind != dialect.Runtime || f.Addr == 0 || v.image.Err != nil || v.image.Fixed || v.first.Addr == 0 && !v.biased {
 		return false
@@ -35,8 +35,8 @@ func (v *verdict) elsewhere(f *Frame) bool {
 	return min(distance, -distance) >= high-low
 }
 
-// mixesLoads reports whether frames of an earlier process follow frames of a later one. It updates
-// loads, the highest load of each module so far.
+// mixesLoads reports whether a frame of an earlier process follows frames of a later one. It
+// updates loads, the highest load number of each module so far.
 func mixesLoads(loads map[string]int, v *verdict) bool {
 	latest := loads[v.first.Module]
 	loads[v.first.Module] = max(latest, v.load)

@@ -11,7 +11,7 @@ import (
 // mapping in a log, it is certain unless its address is predictable.
 type ProcessMap struct {
 	Start  uint64 // address of the first byte of the mapping
-	Offset uint64 // its offset in the file
+	Offset uint64 // offset of that byte in the file
 	Base   uint64 // address of the first page of the file
 	Bias   uint64 // difference between an address in the process and in the file
 	Path   string
@@ -54,8 +54,8 @@ func (f *Frame) setMap(m *ProcessMap) {
 	f.live, f.ID = m, m.ID
 }
 
-// has reports whether f may be in the mapped file. A number besides the address must agree with the
-// mapping. Without one, the module's name, if any, must be the file's.
+// has reports whether f may be in the mapped file. A number in f besides the address must agree
+// with the mapping. Without such a number, a module name must be the file's.
 func (m *ProcessMap) has(f *Frame) bool {
 	switch {
 	case f.Module == "" && f.Kind == dialect.Runtime:

@@ -19,8 +19,8 @@ var (
 // IsOtherProgram reports whether err, from a Place, means that the device runs another program.
 func IsOtherProgram(err error) bool { return err == ErrHash || err == ErrBuild || err == ErrVersion }
 
-// programEvidence lists the facts about the program, each with its comparison with a file. known is
-// false if the file shows nothing about the fact.
+// programEvidence lists the facts about a program in a log, each with a function that compares it
+// with a file. known is false if the file shows nothing about the fact.
 var programEvidence = []struct {
 	err   error
 	match func(p *dialect.Program, m *Image) (equal, known bool)
@@ -44,7 +44,8 @@ var programEvidence = []struct {
 }
 
 // judgePrograms refutes the operator's files if the log shows that another program runs. If one of
-// them is that program, it refutes none: the others may be its boot loader or the code in its ROM.
+// the files is that program, judgePrograms refutes none: the others may be its boot loader or the
+// code in its ROM.
 func (t *Trace) judgePrograms(p dialect.Program) {
 	if p == (dialect.Program{}) {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// traceOf returns a trace in glibc's form with return addresses of a module.
+// traceOf returns a trace in glibc's form with return addresses in a module.
 func traceOf(module string, addrs ...uint64) string {
 	var b strings.Builder
 	for _, addr := range addrs {
@@ -99,8 +99,8 @@ func TestSearchesInTracesOfAServiceFindAll(t *testing.T) {
 	}
 }
 
-// If a service crashes repeatedly at the same places, each trace is located without another search,
-// even if no lines are between two crashes.
+// If a service crashes repeatedly with the same stacks, each trace is located without another
+// search, even if no lines are between two crashes.
 func TestRepeatedTracesAreNotSearchedAgain(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	m, returns := thisProgram(t)

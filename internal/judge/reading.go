@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// ErrReading is the reason why an Offsetted number is not located.
+// ErrReading is the reason why an Offsetted number (see package dialect) is not located.
 var ErrReading = errors.New("the number may be an address or an offset: calls in the file fit both, or neither")
 
 // A reading is a possible meaning of a module's Offsetted numbers.
@@ -28,12 +28,12 @@ type weighing struct {
 	addr   uint64 // address in the file of the last frame, with this reading
 }
 
-// agrees reports whether more frames support the reading than refute it: a frame that a signal
-// interrupted may follow no call.
+// agrees reports whether more frames support the reading than contradict it: a single frame, such
+// as one that a signal interrupted, may follow no call.
 func (w *weighing) agrees() bool { return w.calls > w.failed }
 
-// read returns the address in the file for an Offsetted number. ok is false outside of executable
-// segments.
+// read returns the address in the file for an Offsetted number. ok is false if the address is
+// outside of executable segments.
 func (m *Image) read(value uint64, as reading) (addr uint64, ok bool) {
 	if as == asFileOffset {
 		return m.atOffset(value)
@@ -55,7 +55,7 @@ func (m *Image) read(value uint64, as reading) (addr uint64, ok bool) {
 	return 0, false
 }
 
-// read decides for each module how to read its Offsetted numbers.
+// read chooses the reading of each module's Offsetted numbers.
 func (t *Trace) read(frames []*Frame) {
 	changed := make(map[*verdict]bool)
 	for _, f := range frames {
@@ -96,7 +96,7 @@ func (v *verdict) weigh(file *object.File, f *Frame, called bool) {
 }
 
 // choose sets the reading. It prefers asVaddr, for newer versions, unless at least as many frames
-// refute as support it: a correction would make right addresses wrong.
+// contradict asVaddr as support it: a correction would make right addresses wrong.
 func (v *verdict) choose() {
 	v.reading, v.unread = asVaddr, false
 	if w := &v.weighed[asVaddr]; w.failed == 0 || w.agrees() {
@@ -124,8 +124,7 @@ func (v *verdict) readAddress(f *Frame, corrected bool) (uint64, error) {
 	case !corrected || v.weighed[v.reading].calls > 0:
 		return addr, nil
 	}
-	// the numbers of other modules are offsets, and no frame shows the meaning of this module's
-	// numbers
+	// numbers of other modules are offsets, and no frame shows what the numbers of this module are
 	for as := range readings {
 		if other, ok := v.image.read(f.Value, as); ok && other != addr {
 			return 0, ErrReading
@@ -137,7 +136,8 @@ func (v *verdict) readAddress(f *Frame, corrected bool) (uint64, error) {
 // trampolineNames are the symbols of signal trampolines in glibc and musl.
 var trampolineNames = []string{"__restore_rt", "__restore"}
 
-// visited reports whether the file, which may have no code, has a signal trampoline at addr.
+// visited reports whether the file has a signal trampoline at addr. A file without code has only
+// the trampoline's symbol.
 func (m *Image) visited(addr uint64) (trampoline bool) {
 	m.visit(func(file *object.File) {
 		trampoline = (&Image{File: file}).isTrampoline(addr)

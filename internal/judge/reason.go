@@ -48,10 +48,11 @@ func (e *SeveralError) Error() string {
 	return "the address is in " + e.First + " and in " + e.Second + ", and nothing shows which of the two ran; --image FILE names the file"
 }
 
-// ErrBudget is the reason why a frame is not located if its file was not searched.
+// ErrBudget is the reason why a frame is not located if the time for the log ran out before its
+// file was searched.
 var ErrBudget = errors.New("the file was not searched: the time for the log is used up (0.2 s, and 0.4 s for each MiB); log /proc/self/maps or build IDs, or give --image FILE@BASE, to make a search unnecessary")
 
-// neverLocated returns why f cannot be located, whatever else the log has, or nil if it may be.
+// neverLocated returns the reason why f cannot be located, whatever else the log has, or nil.
 func neverLocated(f *Frame) error {
 	if f.Unread != nil {
 		return f.Unread
@@ -63,8 +64,8 @@ func neverLocated(f *Frame) error {
 	return notELF(f.Module)
 }
 
-// notELF returns why frames of a module with this name are not located, or nil for a possible ELF
-// file.
+// notELF returns the reason why frames of a module with this name are not located, or nil if the
+// module may be an ELF file.
 func notELF(module string) error {
 	switch {
 	case strings.HasSuffix(module, ".dylib"), strings.Contains(module, ".framework/"), strings.Contains(module, ".app/Contents/MacOS/"):

@@ -9,12 +9,12 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A TraceState is the state of a Trace without its Verdicts.
+// A TraceState is the state of a Trace without its Verdicts, for a checkpoint.
 type TraceState struct {
 	Number  int      `json:"number,omitempty"`  // number of the last frame
-	Signals []uint64 `json:"signals,omitempty"` // processes whose last frame was a signal's trampoline
+	Signals []uint64 `json:"signals,omitempty"` // processes whose last frame was a trampoline
 	StackState
-	Corrected bool `json:"corrected,omitempty"` // Offsetted numbers are not read as addresses
+	Corrected bool `json:"corrected,omitempty"` // Offsetted numbers of a module are not addresses
 	Worked    int  `json:"worked,omitempty"`    // comparisons made by the search for biases
 	// frames located only by old maps that agree with the maps
 	Agree int `json:"agree,omitempty"`
@@ -42,8 +42,8 @@ func (t *Trace) SetState(s TraceState) {
 	}
 }
 
-// A Verdict holds the evidence about one module so far. Module, ID, Prefix, Process, Addr, Program
-// and Deleted are from the first frame that named the module.
+// A Verdict holds the evidence about one module so far, for a checkpoint. Module, ID, Prefix,
+// Process, Addr, Program and Deleted are from the first frame that named the module.
 type Verdict struct {
 	Module  string     `json:"-"`
 	ID      buildid.ID `json:"-"` // zero if it is not known
@@ -54,8 +54,8 @@ type Verdict struct {
 	Program bool       `json:"program,omitempty"`
 	Deleted bool       `json:"deleted,omitempty"`
 
-	// Path is set for a file that was tried for frames without a module. No frame named the module
-	// then, and the fields from such a frame are zero.
+	// Path is set for a file that was tried for frames without a module. The fields from the first
+	// frame that named the module are then zero.
 	Path string `json:"-"`
 
 	Bias   uint64 `json:"bias,omitempty"`
@@ -68,7 +68,7 @@ type Verdict struct {
 	All    Evidence `json:"all,omitzero"`
 	Here   Evidence `json:"here,omitzero"`   // evidence of the current stack
 	Stack  int      `json:"stack,omitempty"` // number of that stack
-	// distinguishes processes with the module at different addresses
+	// number of the load address, from 0, if several processes have loaded the module
 	Load int `json:"load,omitempty"`
 	// addresses that the bias must explain, until it is known
 	Seen  []Sighting `json:"-"`
@@ -88,7 +88,7 @@ type Sighting struct {
 	Symbol []byte       `json:"symbol,omitempty"` // symbol in the log at the address
 }
 
-// A Weighing counts the frames for and against one way to read their numbers.
+// A Weighing counts the frames for and against one meaning of their numbers.
 type Weighing struct {
 	Calls  int    `json:"calls,omitempty"`
 	Failed int    `json:"failed,omitempty"`
@@ -153,7 +153,8 @@ func (t *Trace) Resume(verdicts []Verdict) {
 	}
 }
 
-// unnamedByPath returns the files that may contain the addresses of frames without a module.
+// unnamedByPath returns the files that may contain the addresses of frames without a module, by
+// path.
 func (t *Trace) unnamedByPath() map[string]*Image {
 	all := make(map[string]*Image)
 	if t.Unnamed != nil {

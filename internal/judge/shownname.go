@@ -14,7 +14,7 @@ const (
 	maxSameName  = 64      // symbols with one demangled name
 )
 
-// A names finds the symbols of a file by name, within the log's Quota. The zero value has no bound.
+// A names finds the symbols of a file by name, within the log's Quota. The zero value has no limit.
 type names struct {
 	demangle  func(string) string
 	memory    *Memory
@@ -37,7 +37,8 @@ func (n *names) spend(steps int) bool {
 }
 
 // shownSymbols returns the symbols of f, the file of m, that programs show as name: demangled, with
-// or without parameters. It returns nil for more than maxSameName, or at a limit of the work.
+// or without parameters. It returns nil for more than maxSameName symbols, or if a limit of the
+// work is reached.
 func (m *Image) shownSymbols(f *object.File, name string) []object.Symbol {
 	n := &m.names
 	word := []byte(lastWord(name))
@@ -94,7 +95,7 @@ func (n *names) shown(f *object.File, name string, word []byte) (all []object.Sy
 	return all, true
 }
 
-// rustHash returns the hash at the end of a Rust name, or "". It is unique among symbols:
+// rustHash returns the hash at the end of a Rust name, or "". No two symbols have the same hash:
 // hb4f9496a9a3f4b05 in ledger::settle::hb4f9496a9a3f4b05.
 func rustHash(name string) string {
 	const digits = 16

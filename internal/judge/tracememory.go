@@ -9,13 +9,13 @@ import (
 
 // A Memory keeps facts about the files of a log's modules beyond the end of each trace. A repeated
 // trace is not searched again, even if its modules were loaded elsewhere. All traces of a log share
-// its Memory. Its keys include [Image.identity], so a replaced file has no facts. A Memory takes at
-// most 1 MiB. The zero value is for a new log.
+// its Memory. Its keys include [Image.identity], so a replaced file has no facts. The number of
+// entries is bounded. The zero value is for a new log.
 type Memory struct {
 	searches recent[sum, searched]        // for load biases, by file and sightings
 	inferred recent[sum, inferred]        // inferences, by file and return addresses
 	bases    recent[sum, uint64]          // load biases that were inferred, by file and process
-	shown    recent[sum, []object.Symbol] // by file and shown name; the names of the symbols are not kept
+	shown    recent[sum, []object.Symbol] // by file and shown name; the symbols lack their names
 	texts    recent[sum, textFound]       // by file and text
 	jumps    recent[sum, jumps]           // by file and function
 	runs     recent[run, usage]
@@ -37,8 +37,8 @@ const (
 	maxJumping  = 1 << 8
 )
 
-// A recent is a map that forgets old entries. It keeps at least the last n entries that were added
-// or found, and at most 2n; n is the argument most of get and put.
+// A recent is a map that forgets old entries. It keeps at least the n entries last added or found,
+// and at most 2n. The argument most of get and put is n.
 type recent[K comparable, V any] struct{ young, old map[K]V }
 
 func (r *recent[K, V]) get(k K, most int) (v V, ok bool) {

@@ -8,9 +8,9 @@ import (
 )
 
 // placeUnnamed finds the modules of frames that have only an address, as in traces of glog and
-// Rust. It tries the files that the operator or the log names. Such a file's load bias is fixed,
-// given by the operator, or found from names of functions in the trace or calls before return
-// addresses. of has the verdicts of the frames.
+// Rust. It tries the files that the operator or the log names. The load bias of such a file is
+// fixed, given by the operator, or found from function names or calls before return addresses. of
+// has the verdicts of the frames, which placeUnnamed updates.
 func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 	var unnamed, ofProgram []*Frame
 	for _, f := range frames {
@@ -77,9 +77,9 @@ func (t *Trace) tryUnnamed(unnamed, ofProgram []*Frame) (all tries) {
 	return all
 }
 
-// covering returns the verdict of the only file that has the address of f. For several files, it
-// returns nil and a SeveralError, since only one can be loaded there. Without any, it returns of,
-// and a reason if one applies to all such addresses.
+// covering returns the verdict of the only file that has the address of f. If several files have
+// it, covering returns nil and a SeveralError, since only one can be loaded there. If no file has
+// it, covering returns of, and a reason if one applies to all such addresses.
 func (t *tries) covering(f *Frame, of *verdict) (*verdict, error) {
 	found := 0
 	var several *SeveralError
@@ -114,7 +114,7 @@ func (t *Trace) unnamedVerdict(m *Image) *verdict {
 	})
 }
 
-// biasOfUnnamed finds the load bias of v's file by the addresses of frames, some of which are in
+// biasOfUnnamed finds the load bias of v's file from the addresses of frames, some of which are in
 // the file.
 func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 	if v.biased {
@@ -142,7 +142,7 @@ func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 }
 
 // mayHave reports whether the addresses of frames may be in v's file. At least one address must
-// follow a call in the file's code. At most one may fail this test, or be unknown.
+// follow a call in the file's code. At most one address may follow no call, or be undecidable.
 func (v *verdict) mayHave(frames []*Frame) bool {
 	calls, others := 0, 0
 	for _, f := range frames {

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// IsX86Kernel reports whether the file at path is a kernel or kernel module of Linux for x86-64, by
-// its headers. It returns false for a file that cannot be read, or is compressed.
+// IsX86Kernel reports whether the sections of the file at path show a Linux kernel or kernel module
+// for x86-64. It returns false for a file that cannot be read, or is compressed.
 func IsX86Kernel(path string) (yes bool) {
 	file, err := buildid.OpenRegular(path, "images")
 	if err != nil {
