@@ -7,7 +7,7 @@ type anchor uint8
 const (
 	anchor0x     anchor = iota // "0x"
 	anchorPC                   // " pc": Android
-	anchorIP                   // " ip" or "nip": the kernel's line for a crashed process
+	anchorIP                   // " ip" or "nip": Linux's or QNX's line for a crashed process
 	anchorOffset               // "\"o\"": MongoDB
 	anchorAt                   // "@ 0": folly
 	anchorWn                   // "wn]": perf's [unknown]
@@ -16,8 +16,8 @@ const (
 	anchorPath                 // " (/": bpftrace
 	anchors
 
-	// anchorLine has no text. Its grammars match lines without an anchor that follow another line
-	// of their dialect, while their window is open.
+	// anchorLine has no text. Its grammars match lines without an anchor. Such a line follows
+	// another line of the dialect, while the grammar's window is open.
 	anchorLine
 )
 

@@ -98,7 +98,7 @@ func matchBCC(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// bpfCall returns the kind of a frame's address. entry is set if a function begins at the address.
+// bpfCall returns the kind of a frame's address. entry is set if a function begins at that address.
 func (r *Reader) bpfCall(entry bool) Call {
 	switch {
 	case entry:

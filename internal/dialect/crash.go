@@ -10,13 +10,13 @@ import (
 // Crash, so the frame's Reader owns it.
 type Crash struct {
 	Start, Size uint64 // address and size in bytes of the mapping of the code; Size is 0 if unknown
-	Addr        uint64 // address of the frame if a later line has it; otherwise 0
+	Addr        uint64 // address of the frame, from a later line; 0 if unknown
 
 	Codes []Code // listings of the first maxCodes lines of code after the frame
 }
 
-// Several processes may die at once. Their lines of code may then follow the last frame, and each
-// may belong to any of these processes.
+// Several processes may die at once. Lines of code may then follow the last of their frames, and
+// each line may belong to any of these processes.
 const (
 	maxCodes   = 4
 	maxCrashes = 4
@@ -32,7 +32,7 @@ type Code struct {
 const (
 	maxUnits  = 128 // units in a listing; the kernel lists 64 bytes on x86
 	MinListed = 16  // bytes of a file that must match the listing; fewer may match other files
-	MinValues = 4   // different units that a listing needs, because padding proves nothing
+	MinValues = 4   // distinct units that a listing needs, because padding proves nothing
 )
 
 type deaths struct {
@@ -112,8 +112,8 @@ func parseCode(b []byte) (c Code, ok bool) {
 	return c, c.At >= 0 && c.Width != 3 && len(c.Units)*c.Width >= MinListed && c.values() >= MinValues
 }
 
-// values returns a lower bound on the number of different units, at most 64. It takes units with
-// equal hashes as equal.
+// values returns a lower bound on the number of distinct units, at most 64. It counts units with
+// equal hashes once.
 func (c *Code) values() int {
 	var seen uint64
 	for _, u := range c.Units {

@@ -20,11 +20,11 @@ var dart = Dialect{
 }
 
 const (
-	// names of modules in the facts; their field Text holds the line that has the fact
+	// names of ModuleFacts about Dart programs, whose field Text holds the line of the fact
 	dartProgram = "program of Dart"
 	dartLoaded  = "base of Dart"
 	dartTrace   = "trace of Dart"
-	dartLibrary = "libapp.so" // module of the frames: the name of Flutter's library
+	dartLibrary = "libapp.so" // module of the frames: the file name of Flutter's library
 )
 
 // matchDart matches a frame whose distance from a symbol is at offset at.
@@ -54,7 +54,7 @@ func matchDart(r *Reader, l *Line, at int) bool {
 	switch {
 	case hasVirt:
 		if f.Kind, f.Value = Vaddr, virt; f.ID.IsZero() {
-			f.Module = "" // the file of --image without a name
+			f.Module = "" // the file of an --image without a name
 		}
 	case hasAddr && loaded.HasBase && addr > loaded.Base:
 		f.Kind, f.Value = BaseOffset, addr-loaded.Base
@@ -83,9 +83,9 @@ func wordedHex(b []byte, at int, word string) (n uint64, start int, ok bool) {
 	return n, digits - len(word), true
 }
 
-// ofDartTrace returns the fact with this name, or none if a trace has begun after the fact's line:
-// the fact is then about another program. It compares line numbers, because past lines are not read
-// in order.
+// ofDartTrace returns the fact with this name, or the zero value if a trace has begun after the
+// fact's line: the fact is then about another program. It compares line numbers, because past lines
+// are not read in order.
 func (r *Reader) ofDartTrace(name string) ModuleFact {
 	m, _ := r.facts.Module(name)
 	if trace, ok := r.facts.Module(dartTrace); ok && m.Text < trace.Text {
@@ -94,7 +94,7 @@ func (r *Reader) ofDartTrace(name string) ModuleFact {
 	return m
 }
 
-// addDart adds a fact of the current line.
+// addDart adds m as a fact in the current line.
 func (r *Reader) addDart(m ModuleFact) {
 	m.Text = uint64(max(r.facts.at, 0))
 	r.facts.AddModule(m)

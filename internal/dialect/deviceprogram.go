@@ -30,8 +30,8 @@ func (p Program) bounded() Program {
 	return p
 }
 
-// Restarts reports whether a program starts at a line that changed the facts from before to p. A
-// new Hash proves nothing, because ESP-IDF also prints the hash after a backtrace.
+// Restarts reports whether a program starts at a line that changed the facts from before to p. It
+// ignores a new Hash, because ESP-IDF also prints the hash after a backtrace.
 func (p Program) Restarts(before Program) bool {
 	return before.Version != "" && p.Version != before.Version || before.ID != "" && p.ID != before.ID
 }

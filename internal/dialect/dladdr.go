@@ -62,7 +62,7 @@ func matchPython(r *Reader, l *Line, at int) bool {
 func matchExecinfo(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	from, distance := -1, at
-	for n := 0; from < 0; n += 2 { // the first number with " <" after it
+	for n := 0; from < 0; n += 2 { // find the first number with " <" after it
 		i := bytes.Index(b[n:distance], []byte(" <"))
 		if i < 0 {
 			return false
@@ -77,7 +77,7 @@ func matchExecinfo(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	const mark = "> at "
-	if !bytes.Contains(b[end:], []byte(mark)) { // faster than LastIndex
+	if !bytes.Contains(b[end:], []byte(mark)) { // faster than LastIndex in lines without the mark
 		return false
 	}
 	close := bytes.LastIndex(b[end:], []byte(mark))

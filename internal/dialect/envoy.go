@@ -53,13 +53,13 @@ func matchEnvoy(r *Reader, l *Line, at int) bool {
 // envoyMark is in the prefix of a line of Envoy's backtraces.
 const envoyMark = "][backtrace] "
 
-// ofEnvoy reports whether prefix, the text before a frame, or an earlier line belongs to a
-// backtrace of Envoy.
+// ofEnvoy reports whether a frame belongs to a backtrace of Envoy: prefix, the text before the
+// frame, has envoyMark, or Envoy's window is open.
 func (r *Reader) ofEnvoy(prefix []byte) bool {
 	return bytes.Contains(prefix, []byte(envoyMark)) || r.inWindow(windowEnvoy)
 }
 
-// matchDecoded matches an address in the file, at offset at, that addr2line did not know.
+// matchDecoded matches an address in the file, at offset at, for which addr2line found no line.
 func matchDecoded(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	open := hexBefore(b, at-len("]->[")) - len("[0x")
@@ -128,7 +128,7 @@ func matchOldEnvoy(r *Reader, l *Line, at int) bool {
 type envoyObject struct {
 	thread int
 	path   string
-	line   int64 // 0: none
+	line   int64 // line of the report; 0: none
 }
 
 // envoyFile reads the file of the next frames from a line that has "obj<" at offset at. The

@@ -12,7 +12,7 @@ import (
 const (
 	maxFactMaps    = 16384   // mappings of a process; a large server has several thousand
 	maxFactModules = 4096    // modules with a build ID or a base
-	maxFactBytes   = 2 << 20 // bytes of the names in both
+	maxFactBytes   = 2 << 20 // bytes of the names in all mappings and modules
 	maxMapGap      = 64      // lines of other writers between two mappings in a list
 	// lines without a fact after which facts are forgotten, since another process may write now
 	FactLines = 10000
@@ -48,7 +48,7 @@ type ModuleFact struct {
 	HasBase bool
 	End     uint64 // address after the module; 0 if unknown
 	Main    bool   // the module is the program itself
-	Text    uint64 // address of its section .text; 0 if unknown
+	Text    uint64 // address of its section .text, or a line number for Dart; 0 if unknown
 }
 
 // Facts are a log's facts about the modules of a process, from the lines around its traces. The
@@ -70,7 +70,7 @@ type factLog struct {
 	Facts
 	at       int64  // last line with a fact
 	mapAt    int64  // last line with a map; -1: none
-	mapStart uint64 // address of that map
+	mapStart uint64 // start address of that map
 }
 
 // touch notes that the line with this number has a fact. After more than FactLines lines without a
@@ -144,7 +144,7 @@ func (f *Facts) ForgetMaps() {
 	f.SetMapsOf(0, false)
 }
 
-// AgeMaps notes that the trace whose last line has this number has ended. The next trace may be
+// AgeMaps notes that a trace has ended, whose last line has the number last. The next trace may be
 // another process's: until newer maps arrive, several frames together must prove the maps.
 func (r *Reader) AgeMaps(last int64) {
 	if r.facts.mapAt <= last {
@@ -152,8 +152,8 @@ func (r *Reader) AgeMaps(last int64) {
 	}
 }
 
-// Around returns the mapping that covers the address of a frame, unless another process has logged
-// it.
+// Around returns the mapping that covers the address of a frame, unless another process than the
+// frame's has logged the mappings.
 func (f *Facts) Around(fr *Frame) (m Map, ok bool) {
 	if fr.Addr == 0 || f.process != 0 && fr.PID != 0 && fr.PID != f.process {
 		return m, false
@@ -183,7 +183,7 @@ func (f *Facts) AddModule(m ModuleFact) {
 	}
 	if m.Main {
 		if old := f.modules[path.Base(m.Name)]; old.Name == m.Name && m.ID.IsZero() && !m.HasBase {
-			return // the earlier fact has more
+			return // the earlier fact has more data
 		}
 	}
 	if m.Name == "" || len(f.modules) >= maxFactModules || !f.room(len(m.Name)) {

@@ -37,9 +37,9 @@ type register struct {
 	x86      bool        // a register of x86
 }
 
-// registerNames are the lower-case names of registers with code addresses. The last ones name other
-// addresses: Mbed OS prints the place of an error and the function of a thread, Arduino on ESP8266
-// the place of an allocation.
+// registerNames are the lower-case names of registers with code addresses. The names after them
+// belong to other addresses: Mbed OS prints the location of an error and the function of a thread,
+// Arduino on ESP8266 the caller of an allocation.
 var registerNames = sync.OnceValue(func() map[string]register {
 	return map[string]register{
 		"pc": {call: Exact, ok: true}, "epc": {call: Exact, ok: true}, "epc1": {call: Exact, ok: true}, "mepc": {call: Exact, ok: true}, "sepc": {call: Exact, ok: true},
@@ -117,7 +117,7 @@ func (l *Line) register(r *Reader, value uint64, reg register) {
 		r.device.pc, r.device.at = value, r.number
 		r.open(windowESPRust, r.number) // an exception's backtrace may follow
 	}
-	// the first "ra" of Zephyr's call trace is the place of the fault
+	// the first "ra" of Zephyr's call trace repeats the address of the fault
 	if reg.call == Return && value == r.device.pc && r.number > r.device.at && r.number-r.device.at < maxDump {
 		reg.call = Exact
 	}
@@ -126,7 +126,7 @@ func (l *Line) register(r *Reader, value uint64, reg register) {
 	r.ofKernel(f)
 }
 
-// isGoFrame reports whether b is the line of a frame of Go with its place:
+// isGoFrame reports whether b is the line of a Go frame with its file and line:
 //
 //	/src/main.go:19 +0x1a fp=0xc000062748 sp=0xc000062720 pc=0x47e59a
 func isGoFrame(b []byte) bool {
@@ -240,7 +240,7 @@ func matchAddr2line(_ *Reader, l *Line, _ int) bool {
 	const mark = "addr2line "
 	b := l.Text
 	at := bytes.Index(b, []byte(mark))
-	if at < 0 || bytes.Contains(b[at:], []byte(" at ")) { // the output of addr2line, not its command
+	if at < 0 || bytes.Contains(b[at:], []byte(" at ")) { // addr2line's output, not its command
 		return false
 	}
 	for at += len(mark); at < len(b) && len(l.Frames) < maxAddresses; {

@@ -19,8 +19,8 @@ var espRust = Dialect{
 	Subtracts: LessESPRust,
 }
 
-// matchESPRust matches a line with only an address, or an address between the level and the place
-// of a defmt message.
+// matchESPRust matches a line with only an address, or a defmt message with an address between the
+// level and the source location.
 func matchESPRust(r *Reader, l *Line, _ int) bool {
 	const source = "(esp_backtrace"
 	b := l.Text

@@ -9,32 +9,33 @@ import (
 )
 
 // A shape is a condition on the text before a grammar's anchor, or on the anchor's number. A
-// grammar has a shape if its byte sets alone do not reject enough other lines.
+// grammar has a shape if its byte sets alone would accept too many other lines.
 type shape uint8
 
 const (
 	anyShape   shape = iota
 	hashNumber       // "#N" and blanks
-	wordNumber       // N, blanks, a word, and blanks; a blank follows the anchor's number, of eight or 16 digits
+	wordNumber       // N, blanks and a word; the anchor's number has eight or 16 digits
 	twoBlanks        // at least two blanks
 	kernelHigh       // the anchor's number begins with ffff, like addresses of 64-bit kernels
 	longNumber       // the number of the anchor has eight or 16 digits
-	freeNumber       // a decimal number ends at back's byte or one before: see endsFree
+	freeNumber       // a decimal number ends at the byte of back, or one byte before: see endsFree
 	shapes
 )
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// tables are the grammars of some dialects, with tables that reject most anchors before a grammar
-// is tried.
+// tables hold the grammars of some dialects, and lookup tables that reject most anchors before a
+// grammar is tried.
 type tables struct {
 	of      [anchors]fits
 	lines   []grammar // the grammars of anchorLine
 	headers []header
 }
 
-// fits holds the grammars of an anchor. For each byte and place it has the set of kinds that accept
-// the byte there. Bit i of a set is for kinds[i].
+// fits holds the grammars of an anchor. The five byte tables, direct to then, cover five positions
+// around the anchor. For each byte, they have the set of kinds that accept the byte at the
+// position. Bit i of a set is for kinds[i].
 type fits struct {
 	grammars                             []grammar // in the order in which they are tried
 	kinds                                []kind    // at most maxKinds
@@ -53,7 +54,7 @@ type fits struct {
 
 // A kind is a set of grammars that accept the same bytes around the anchor.
 type kind struct {
-	first *grammar   // one of them
+	first *grammar   // one of the grammars
 	of    grammarSet // all of them
 }
 
@@ -62,7 +63,7 @@ type grammarSet [maxGrammars / 64]uint64
 
 // Limits for an anchor.
 const (
-	maxKinds    = 64 // a set of kinds is one word, so that a place in a log is rejected fast
+	maxKinds    = 64 // a set of kinds is one word, so that anchors in a log are rejected fast
 	maxGrammars = 128
 )
 
@@ -101,7 +102,8 @@ func (f *fits) grammarsOf(set uint64) (all grammarSet) {
 // allTables returns the tables of all dialects, which Readers share.
 var allTables = sync.OnceValue(func() *tables { return tablesOf(nil) })
 
-// tablesOf returns the tables of the named dialects; nil means all.
+// tablesOf returns the tables of the named dialects. If only is nil, the tables are of all dialects
+// but those on demand.
 func tablesOf(only []string) *tables {
 	t := &tables{headers: allHeaders()}
 	for i := range t.headers {
@@ -197,8 +199,8 @@ func (f *fits) at(b []byte, at int) (set uint64) {
 	return set
 }
 
-// any reports whether at returns a kind, or might return one if the line had no colours. It
-// examines few bytes, because it is called for nearly each number in a log.
+// any reports whether the method at returns a kind, or might return one if the line had no colours.
+// It examines few bytes, because it is called for nearly each number in a log.
 func (f *fits) any(b []byte, at int) bool {
 	set, blanks := f.before(b, at)
 	if at-blanks < 2 {

@@ -13,7 +13,8 @@ type frameEnds struct {
 	keys  uint64                       // the last Frame.Key
 }
 
-// A frameEnd is the text after the address of a frame. Offsets are from its start.
+// A frameEnd is the text after the address of a frame, with its parsed fields. Their offsets count
+// from the start of the text.
 type frameEnd struct {
 	text []byte
 	name Span // text that the function replaces
@@ -23,11 +24,12 @@ type frameEnd struct {
 	alone bool
 }
 
-// A FrameEnd is what the text after the address of a sanitizer's frame says about the frame.
+// A FrameEnd holds the fields that depend only on the text after the address of a sanitizer's
+// frame.
 type FrameEnd struct {
 	Key    uint64 // as in Frame
 	Module string
-	Size   int // bytes up to the blanks at the end of the line
+	Size   int // bytes of the text without blanks at its end
 }
 
 // KnownEnd returns the FrameEnd of a line without its end, whose first bytes are "    #N 0xADDRESS"

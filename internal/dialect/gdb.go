@@ -153,7 +153,8 @@ type gdbSignal struct {
 	at    int64 // line of the frame
 }
 
-// isBefore reports whether the handler is the frame before frame n, which is in this line.
+// isBefore reports whether the handler is the frame before frame n, which is in the line with this
+// number.
 func (s *gdbSignal) isBefore(n int, line int64) bool {
 	if s.frame == anyFrame {
 		return line == s.at+1

@@ -70,8 +70,8 @@ func matchGlibc(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// placeOfGodot returns the place of "??:0" or "??:?" in " (??:0)" at the end of a line. Godot
-// prints these texts for an unknown file and line.
+// placeOfGodot returns the Span of "??:0" or "??:?" in " (??:0)" at the end of a line. Godot prints
+// these texts for an unknown file and line.
 func placeOfGodot(b []byte, at int) (unknown Span, ok bool) {
 	open := blanksAfter(b, at)
 	if open != at+1 || !hasAt(b, open, "(??:0)") && !hasAt(b, open, "(??:?)") {
@@ -119,8 +119,8 @@ func (r *Reader) symbolOfGlibc(f *Frame, b []byte, at int) (to int, group, ok bo
 	return open, true, f.inParentheses(b[open+1 : to-1])
 }
 
-// moduleOfGlibc sets Start and the module of f, whose path ends at to. It returns false for text
-// that is not a frame's.
+// moduleOfGlibc sets Start and the module of f, whose path ends at to. It returns false if the text
+// is not a frame.
 func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 	f.Start = pathBefore(b, to)
 	if to > 1 && b[to-1] == ' ' && bytes.IndexByte([]byte(":]|"), b[to-2]) >= 0 { // a log prefix
@@ -165,7 +165,7 @@ func (r *Reader) mayLackModule(f *Frame, group bool) bool {
 	return true
 }
 
-// A glibcFault records that the next glibc frame is the place of a fault. Its fields are line
+// A glibcFault records that the next glibc frame is the location of a fault. Its fields are line
 // numbers.
 type glibcFault struct {
 	exactAfter int64 // line before the frame; 0: none
@@ -324,7 +324,7 @@ func processIn(b []byte) uint64 {
 //
 //	libc_sigaction.c:0(__restore_rt)[0x7f31c2a01154]
 //
-// After __restore_rt, resolved marks the next frame as the place of a fault, since a signal has
+// After __restore_rt, resolved marks the next frame as the location of a fault, since a signal has
 // interrupted it.
 func (g *glibcFault) resolved(place, function []byte, line int64) bool {
 	_, from, ok := decimalBefore(place, len(place))
@@ -337,7 +337,7 @@ func (g *glibcFault) resolved(place, function []byte, line int64) bool {
 	return true
 }
 
-// exactFrame reports whether earlier lines of the report identify f as the place of the fault.
+// exactFrame reports whether earlier lines of the report identify f as the location of the fault.
 func (r *Reader) exactFrame(f *Frame) bool {
 	if !r.inTrace() {
 		r.readPast()
@@ -348,7 +348,7 @@ func (r *Reader) exactFrame(f *Frame) bool {
 	return exact && !strings.Contains(f.Module, "libSegFault")
 }
 
-// announcesFault marks the next frame as the place of a fault. In reports by Redis, that frame
+// announcesFault marks the next frame as the location of a fault. In reports by Redis, that frame
 // follows a line with only "EIP:".
 func announcesFault(r *Reader, b []byte, at int) {
 	if onlyBlanks(b, at+len("EIP:")) {
@@ -357,12 +357,13 @@ func announcesFault(r *Reader, b []byte, at int) {
 }
 
 // dumpsRegisters notes that a dump of registers begins. In reports by libSegFault, the first frame
-// after the next "Backtrace:" is then the place of the fault.
+// after the next "Backtrace:" is then the location of the fault.
 func dumpsRegisters(r *Reader, _ []byte, _ int) { r.glibc.dumpAt = r.facts.at }
 
 const maxDump = 64 // lines of registers printed by libSegFault or the kernel
 
-// beginsBacktrace reads the line "Backtrace:".
+// beginsBacktrace reads the line "Backtrace:". Shortly after a dump of registers, it marks the next
+// frame as the location of the fault.
 func beginsBacktrace(r *Reader, b []byte, at int) {
 	if after := r.facts.at - r.glibc.dumpAt; r.glibc.dumpAt > 0 && after > 0 && after < maxDump && onlyBlanks(b, at+len("Backtrace:")) {
 		r.glibc.exactAfter = r.facts.at

@@ -98,8 +98,8 @@ func kernelCall(b []byte, at int) (call Call, unsure, ok bool) {
 	return Return, unsure, last == 0 || bytes.IndexByte([]byte("]>:;"), b[last-1]) >= 0
 }
 
-// ofKernel makes f, a register's value, a kernel address if the log is from Linux: the kernel may
-// have been relocated.
+// ofKernel makes f, a register's value, a kernel address if the log is from Linux, because the
+// kernel may have been relocated.
 func (r *Reader) ofKernel(f *Frame) {
 	if f.Value>>48 != kernelHalf {
 		return

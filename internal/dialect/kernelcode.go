@@ -9,7 +9,7 @@ package dialect
 // AArch64 kernels list the code after the stack.
 const maxToCode = 96
 
-// awaitCode makes f, an instruction's frame in the current line, await the next line of code.
+// awaitCode makes f, the frame of an instruction in the current line, await the next line of code.
 func (r *Reader) awaitCode(f *Frame) {
 	f.Listed = new(Code)
 	r.kernel.code, r.kernel.codeAt = f.Listed, r.number
@@ -31,5 +31,5 @@ func (n *kernelLog) takeCode(text []byte, line int64, inPast bool) bool {
 	return true
 }
 
-// userCounter notes that the next code belongs to a process.
+// userCounter notes that the next code belongs to a process, not to the kernel.
 func userCounter(r *Reader, _ []byte, _ int) { r.kernel.code = nil }

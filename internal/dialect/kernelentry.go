@@ -3,9 +3,8 @@ package dialect
 import "bytes"
 
 // entries are the kernel functions that save the registers of code stopped by an interrupt or a
-// fault. The next frame is the place at which that code was stopped, with the address of an
-// instruction. x86-64 prints such a place only in recorded stacks, as by lockdep; in others a line
-// with RIP follows.
+// fault. The next frame has the address of the instruction at which the code was stopped. x86-64
+// prints it only in recorded stacks, as by lockdep; in other stacks a line with RIP follows.
 var entries = [][]byte{
 	[]byte("el1h_64_"), []byte("el1t_64_"), []byte("el1_irq+"), []byte("el1_sync+"), []byte("el1_error+"), // arm64
 	[]byte("asm_exc_"), []byte("asm_sysvec_"), []byte("asm_common_interrupt+"), // x86-64
@@ -31,7 +30,7 @@ func isEntry(b []byte, from int, text []byte) bool {
 	return false
 }
 
-// notInStack are the texts before a function, or its address, in lines outside of a stack:
+// notInStack lists the texts before a function, or before its address, in lines outside of a stack:
 // "hardirqs last  enabled at (567): [<ffffffff81600be2>] asm_common_interrupt+0x22/0x40".
 var notInStack = [][]byte{[]byte("): "), []byte("at: "), []byte(" : ")}
 
@@ -62,7 +61,7 @@ func (n *kernelLog) isStopped(b []byte, from, end int, line int64) bool {
 		return true
 	}
 	before := b[:from]
-	if bytes.HasSuffix(before, []byte(">] (")) { // " (__irq_svc) from [<c010f3a4>] (do_idle+0x1c/0x110)"
+	if bytes.HasSuffix(before, []byte(">] (")) { // "(__irq_svc) from [<c010f3a4>] (do_idle+0x1c"
 		start := hexBefore(before, len(before)-len(">] ("))
 		before, ok := bytes.CutSuffix(before[:start], []byte(") from [<"))
 		return ok && bytes.HasSuffix(before, []byte("_svc"))
@@ -76,7 +75,7 @@ func (n *kernelLog) isStopped(b []byte, from, end int, line int64) bool {
 // function, which prints its return address.
 func isWarning(before []byte) bool { return bytes.Contains(before, []byte("WARNING: ")) }
 
-// links are the texts before the return address in a register, which may also be the place of the
+// links are the texts before the return address in a register, which may also be the address of the
 // fault.
 var links = [][]byte{[]byte("lr : "), []byte("ra : "), []byte("LR is at ")}
 

@@ -12,7 +12,7 @@ type Kernel struct {
 	Release string     // for example "6.1.0-56-amd64"; empty if unknown
 	ID      buildid.ID // build ID of vmlinux; zero if unknown
 
-	digits string  // digits of ID; empty if unknown
+	digits string  // digits of ID, in lower case; empty if unknown
 	before *Kernel // kernel of earlier lines, which applies if the log has not named this one
 }
 
@@ -77,8 +77,8 @@ func (r *Reader) kernelOf(before []byte) *Kernel {
 	return r.kernel.of(before, r.number)
 }
 
-// isFault reports whether text, a function with its module, is the instruction's place in the
-// report. The trace may begin with this function, or contain it as a value on the stack.
+// isFault reports whether text, a function with its module, is the location of the fault. The trace
+// may begin with this function, or contain it as a value on the stack.
 func (n *kernelLog) isFault(text []byte, line int64) bool {
 	return len(n.fault) > 0 && line-n.faultAt <= WindowLines && n.fault == string(text)
 }
@@ -144,14 +144,14 @@ func (n *kernelLog) namedAfter(line int64) bool {
 	return n.named != nil && n.named.Release != "" && line < n.at
 }
 
-// isNamed reports whether a line with just this release changes nothing. Many reports repeat the
-// release without a build ID.
+// isNamed reports whether naming just this release changes nothing. Many reports repeat the release
+// without a build ID.
 func (n *kernelLog) isNamed(release []byte) bool {
 	k := n.named
 	return k != nil && k.before == nil && k.Release == string(release) && k.Release == n.texts.release && k.ID == n.texts.id
 }
 
-// setName sets the kernel that a line names, also for earlier frames without a kernel.
+// setName sets the kernel that a line names. Earlier frames without a kernel get it, too.
 func (n *kernelLog) setName(k *Kernel, line int64) {
 	n.at = line
 	if k.ID.IsZero() && n.named != nil && n.texts.release == k.Release {

@@ -7,13 +7,13 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A kernelText is the non-empty text of a frame with its meaning.
+// A kernelText is the text of a kernel frame, with the fields parsed from it.
 type kernelText struct {
 	text   []byte // from the function's name to the end of its module
 	symbol Symbol
 	module string
 	id     buildid.ID
-	key    uint64 // a hash, the same whenever the text occurs again; its lowest bit is 0
+	key    uint64 // hash of the text, the same whenever the text occurs again; its lowest bit is 0
 
 	awaited bool // a frame with this text at an instruction has awaited its code
 }

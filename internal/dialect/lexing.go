@@ -20,7 +20,8 @@ func hexDigits(b []byte, at int) int {
 }
 
 // hexPrefix returns the number of hexadecimal digits at the start of the eight bytes of x, lowest
-// byte first. A branch would often be mispredicted, since the lengths of numbers vary.
+// byte first. It has no branch, which would often be mispredicted, since the lengths of numbers
+// vary.
 func hexPrefix(x uint64) int { return bits.TrailingZeros64(noHex(x)) / 8 }
 
 // noHex returns the high bits of the bytes of x that are not hexadecimal digits.

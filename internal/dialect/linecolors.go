@@ -137,7 +137,7 @@ func (p *bare) behind(at int) int {
 // removed there.
 func (p *bare) of(at int) int { return p.behind(at+1) - 1 }
 
-// span returns the place of s in the whole line, without sequences at its ends.
+// span returns the Span of s in the whole line, without sequences at its ends.
 func (p *bare) span(s Span) Span {
 	if s.From == s.To {
 		return Span{p.behind(s.From), p.behind(s.To)}
@@ -145,7 +145,7 @@ func (p *bare) span(s Span) Span {
 	return Span{p.of(s.From), p.behind(s.To)}
 }
 
-// restore gives l, which was read from p, its whole text, and adjusts the offsets.
+// restore sets the text of l, which was read from p, to the whole line, and adjusts the offsets.
 func (p *bare) restore(l *Line, text []byte) {
 	l.Text, l.MapStart = text, p.behind(l.MapStart)
 	for i := range l.Frames {

@@ -33,12 +33,12 @@ type grammar struct {
 	// [Reader.Prefilter].
 	words []string
 
-	// window is set for a weak grammar, which may match only while this window is open. Each frame
-	// keeps it open.
+	// window is set for a weak grammar, which may match only while this window is open. Each match
+	// keeps the window open.
 	window window
 
-	// match adds any frame around the anchor at offset at to l. If it returns false, the frames it
-	// has added are removed.
+	// match adds the frames around the anchor at offset at to l. If it returns false, the frames
+	// that it has added are removed.
 	match func(r *Reader, l *Line, at int) bool
 }
 
@@ -83,7 +83,7 @@ type Reader struct {
 	ends    frameEnds
 }
 
-// producers holds data from lines of single dialects for later lines of the same dialect.
+// producers hold data from lines of one dialect for later lines of the same dialect.
 type producers struct {
 	kernel kernelLog
 	deaths deaths
@@ -273,7 +273,7 @@ func controls(l *Line) bool {
 	return slices.ContainsFunc(l.Frames, func(f Frame) bool { return strings.IndexByte(f.Module, esc) >= 0 })
 }
 
-// inWindow reports whether w is empty or one of its windows is open, and keeps them open. It is
+// inWindow reports whether w is empty or has an open window, and keeps its open windows open. It is
 // called after a match, because it reads earlier lines: the header may precede the first line with
 // an anchor.
 func (r *Reader) inWindow(w window) bool {

@@ -207,7 +207,7 @@ func addressStart(b []byte, end int) (start int, ok bool) {
 	return start, true
 }
 
-// counters precede an instruction's address.
+// counters are the texts before the address of an instruction.
 var counters = [][]byte{
 	[]byte("NIP "), []byte("NIP: "), []byte("epc : "), []byte("epc   : "), []byte("ERA: "), []byte("rIP: "), []byte("RIP: "),
 	[]byte("PC: "), []byte("pc : "), []byte("IP: "),

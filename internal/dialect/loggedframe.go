@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A Number is the meaning of a frame's number.
+// A Number is the meaning of the number in a frame, Frame.Value.
 type Number uint8
 
 const (
@@ -22,12 +22,12 @@ const (
 
 	// Offsetted is a Vaddr on Android 11 and newer, and a FileOffset, or bytes from the start of
 	// the executable mapping, on older versions. The numbers of all frames in a module have the
-	// same meaning: Vaddr, unless the file's code refutes that. Then it is the only other meaning
-	// that agrees with the code. If no meaning agrees, or two meanings lead to different places,
-	// the frames are not located.
+	// same meaning: Vaddr, unless the file's code refutes Vaddr. Then the only other meaning that
+	// agrees with the code applies. If no meaning agrees, or two meanings lead to different
+	// addresses, the frames are not located.
 	Offsetted
 	// FileOrRuntime is FileOffset, or Runtime in a program loaded at its link address. The file
-	// decides.
+	// decides between the two.
 	FileOrRuntime
 )
 
@@ -42,8 +42,8 @@ const (
 	System               // Exact, or after a system call instruction, if the address follows one
 )
 
-// A Frame is one frame of a backtrace: its logged place, the evidence about the place, and the
-// changes of its line for an answer. The byte slices refer to its line.
+// A Frame is one frame of a backtrace: its logged location, the evidence about that location, and
+// the changes of its line for an answer. The byte slices refer to the line.
 type Frame struct {
 	Dialect *Dialect
 	Number  int // logged number of the frame in its stack; -1 if it has none
@@ -66,7 +66,7 @@ type LoggedPlace struct {
 	Program, Deleted bool
 
 	Kind       Number
-	Value      uint64 // the number, with the meaning Kind
+	Value      uint64 // the number in the line, with the meaning Kind
 	Addr       uint64 // address in the process; 0 if not in the line
 	KernelAddr uint64 // with Symbol: address of the frame in a running kernel; 0 if not in the line
 	Call       Call
@@ -92,13 +92,13 @@ type Proof struct {
 	PID uint64
 
 	// Key is equal in all frames of a Reader with the same module, build ID, Kind, Value and Call.
-	// Kernel functions must also have the same Symbol. 0: these were not compared.
+	// Kernel functions must also have the same Symbol. It is 0 if these fields were not compared.
 	Key uint64
 
 	Crash  *Crash      // set for a process killed by the kernel
 	Kernel *Kernel     // set for a kernel function
 	Load   *KernelLoad // relocation of the kernel, for a frame with an address
-	Code   []byte      // the code at the address, if the line lists it; otherwise nil
+	Code   []byte      // the code at the address, if the line lists it; or nil
 	// listing around the instruction of a kernel function, filled in by a later line; nil if no
 	// listing is awaited
 	Listed *Code
@@ -109,13 +109,14 @@ type Proof struct {
 	Unsure   bool // an address on a kernel's stack, perhaps left by an earlier call
 
 	// Apart is set if lines without frames precede the frame's line, or if consecutive lines of its
-	// dialect are not callers of each other. A frame without a number then begins a stack.
+	// dialect are not callers of each other. A frame without a number then begins a new stack.
 	Apart bool
 
 	// Awaits is set if a later line of the report may have the module's build ID.
 	Awaits bool
 
-	// NoModule is the reason why the address has no known module; nil: ErrNoModule.
+	// NoModule is the reason why the address has no known module; nil means ErrNoModule of package
+	// judge.
 	NoModule error
 	Unread   error // why frames of this kind are never located; nil if they can be
 }
@@ -123,33 +124,34 @@ type Proof struct {
 // A Rewrite describes the changes of a frame's line for an answer.
 type Rewrite struct {
 	// Start is the offset of the frame in the line. Lines for inlined calls repeat the text before
-	// it.
+	// Start.
 	Start int
 
-	// Digits is the place of the frame's number in the line. It is empty unless inlined calls
+	// Digits is the part of the line with the frame's number. It is empty unless inlined calls
 	// change later frames' numbers, as in the producer's own output.
 	Digits Span
 
-	// First is the place of a word that becomes Later on the lines added by InlineFrames.
+	// First is the part of the line with a word that becomes Later on the lines added by
+	// InlineFrames.
 	First Span
 	Later string
 
-	// Depth is the place of the depth of an inlined call, for InlineDotted.
+	// Depth is the part of the line for the depth of an inlined call, for InlineDotted.
 	Depth Span
 
 	// Edits are the changes of the line for an answer, in line order.
 	Edits  []Edit
 	Inline Inline
 
-	// Below, if not empty, is the text before an answer on a line of its own after this one, which
-	// may have several frames.
+	// Below, if not empty, precedes the answer on an additional line after this one, which may have
+	// several frames.
 	Below string
 
 	// Named is set if the line already has its answer, or cannot have one: only its number changes.
 	Named bool
 
-	// PlaceBelow is set if the producer prints the place of a resolved frame on the next line. If
-	// Placed finds the place there, nothing is added.
+	// PlaceBelow is set if the producer prints the file and line of a resolved frame on the next
+	// line. If Placed finds them there, nothing is added.
 	PlaceBelow bool
 
 	// Wraps is set if the module may be on the next line, where Continue reads it.
@@ -189,7 +191,7 @@ const (
 	Decimal  // like Name, with a decimal offset
 	Spaced   // like Name, with blanks: f + 0x12
 	JSONFunc // the function, as a JSON string
-	Inlined  // the function if it is inlined there; otherwise the Edit has no effect
+	Inlined  // the function if it is inlined there; if not, the Edit has no effect
 	AtLine   // file:line
 	AtSpaced // file : line
 	AtColumn // file:line:column, or file:line if the column is unknown
@@ -219,8 +221,8 @@ type Edit struct {
 type Inline uint8
 
 const (
-	// InlinedBy gives the line to the innermost call. Each call around it follows on a line "
-	// (inlined by) f at file:line", with the text before the frame.
+	// InlinedBy shows the innermost call on the logged line. Each call around it has a further line
+	// with the text before the frame and " (inlined by) f at file:line".
 	InlinedBy Inline = iota
 	// InlinedByBefore is InlinedBy for traces with the newest call last: the additional lines come
 	// first.
