@@ -17,10 +17,11 @@ import (
 //	,   "file_name": "/opt/shop/libledger.so"
 //	}
 //
-// The offset is the distance of a return address from the load base, except in a thread's first
-// frame. Answers are members of the same object: the file stays JSON. If the object has no
-// function_name, the answers are function_name, source_file, source_line and inlined_by. Otherwise
-// source_line is the line in the named function, and "inlined" has the calls inlined into it.
+// The offset is the distance of a return address from the load base, or of an instruction in a
+// thread's first frame. Answers are members of the same object: the file stays JSON. If the object
+// has no function_name, the answers are function_name, source_file, source_line and inlined_by. If
+// it has one, source_line is the line in the named function, and "inlined" has the calls inlined
+// into that function.
 var abrt = Dialect{
 	Name: "abrt", Who: "ABRT: the file core_backtrace",
 	Needs:  "the build ID in the frame",

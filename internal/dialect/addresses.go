@@ -1,7 +1,7 @@
 package dialect
 
-// These lines have only addresses. Seastar prints a backtrace like this, with one address on each
-// line or all on one:
+// Lines with nothing but addresses. Seastar prints a backtrace in this form, with one address on
+// each line or all on one:
 //
 //	0x13cb
 //	0x1401

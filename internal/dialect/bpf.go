@@ -14,7 +14,7 @@ import "bytes"
 //	0x000055d0c0a013cb	[unknown] [inventory]
 //
 // A stack's first address is exact, or follows a system call instruction; the others are return
-// addresses. Names are from the symbol table, so an answer adds only a line to them.
+// addresses. Names are from the symbol table, so an answer adds only a file and line.
 var bpf = Dialect{
 	Name: "bpf", Who: "bpftrace: ustack(perf); bcc's tools that print addresses",
 	Needs:  "the file at the path, and one of its functions named in a frame; or --image FILE@BASE",

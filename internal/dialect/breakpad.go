@@ -19,9 +19,9 @@ import (
 //	Loaded modules:
 //	0x7f31c2a00000 - 0x7f31c2a04fff  libledger.so  ???  (WARNING: No symbols, libledger.so, C0920A3A1B3F557C3A0A920C3F1B7C550)
 //
-// The number is an offset from the base of the module, or from the function: of an instruction in a
-// thread's first frame, and of a return address in the others. The list of modules has the first 16
-// bytes of their build IDs, as the fields of a GUID.
+// The hexadecimal number is an offset from the base of the module, or from the function. It is the
+// offset of an instruction in a thread's first frame, and of a return address in other frames. The
+// list of modules has the first 16 bytes of their build IDs, as the fields of a GUID.
 var breakpad = Dialect{
 	Name: "breakpad", Who: "Breakpad's minidump_stackwalk, rust-minidump",
 	Needs:  "the list of modules after the frames, and a .build-id folder; or --image",

@@ -7,8 +7,8 @@ import "bytes"
 //	#3 0x5581c1d6b2a9 (/opt/shop/chrome+0x61ed2a8)
 //	#4 0x7f31c2a01154 <unknown>
 //
-// The first number is a return address. The second is that address in the file, minus one. V8
-// prints "==== C stack trace ====" and frames of glibc.
+// The first number is a return address. The second is that address in the file, minus one. V8 also
+// prints frames of glibc, after "==== C stack trace ====".
 var chromium = Dialect{
 	Name: "chromium", Who: "Chromium, Electron, V8",
 	Needs:  "the file at the path, or --image",

@@ -11,10 +11,11 @@ import (
 //	<Fatal> BaseDaemon: 1. DB::TCPHandler::run() @ 0x000000000f5a1b2c
 //	<Fatal> BaseDaemon: 2. ? @ 0x0000000000027249 in /usr/lib/x86_64-linux-gnu/libc.so.6
 //
-// The number is a return address, as an address in the ELF file. A frame without a path is in the
-// executable. The lines about the signal and the server's start have its build ID.
+// The number after "@" is a return address, as an address in the ELF file. A frame without a path
+// is in the executable. The lines about the signal and the server's start have the build ID of the
+// executable.
 //
-// A line with the same addresses precedes the frames, or replaces them:
+// A line with the addresses of the same frames precedes the frames, or replaces them:
 //
 //	<Fatal> BaseDaemon: Stack trace: 0x000000000f5a1b2c 0x00007f31c2a01154
 var clickhouse = Dialect{

@@ -11,9 +11,9 @@ import "bytes"
 //	=========     Host Frame:/opt/shop/libledger.so (ledger_audit + 0x16) [0x1154]
 //	=========     Host Frame:main in main.cu:12 [0x6e6f]
 //
-// The number is the offset of a return address from the load base. A frame that has a line, like
-// the last one, is unchanged. In the first form the module has its own line, and the answer follows
-// the module.
+// The number in brackets is the offset of a return address from the load base. A frame that has a
+// line, like the last one, is unchanged. In the first form, the module is on the next line, and the
+// answer follows the module.
 var cuda = Dialect{
 	Name: "compute-sanitizer", Who: "NVIDIA's compute-sanitizer, cuda-memcheck",
 	Needs:  "the file at the path, or --image",
@@ -98,7 +98,7 @@ func (c *modules) hostFrame(l *Line, p *hostPlace, module []byte, start int) *Fr
 	return f
 }
 
-// matchHostModule matches the line with the module of the previous line's frame.
+// matchHostModule matches a line with the module of the frame on the previous line.
 func matchHostModule(r *Reader, l *Line, _ int) bool {
 	b := l.Text
 	in := blanksAfter(b, len(hostMargin))
@@ -119,7 +119,7 @@ func matchHostModule(r *Reader, l *Line, _ int) bool {
 	return true
 }
 
-// isNamed reports whether a name follows a library's path, as in an answer without a line.
+// isNamed reports whether a name follows a library's path, as in symfilter's answer without a line.
 func isNamed(b []byte) bool {
 	i := bytes.LastIndex(b, []byte(".so"))
 	return i >= 0 && bytes.HasPrefix(bytes.TrimLeft(b[i+len(".so"):], ".0123456789"), []byte(" "))

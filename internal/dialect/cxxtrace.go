@@ -11,7 +11,7 @@ import "bytes"
 //	#3    Object "/opt/shop/libledger.so", at 0x7f31c2a01168, in ledger_audit
 //	#2 0x00007f31c2a01168 in ledger_audit at /opt/shop/libledger.so
 //
-// Boost prints return addresses, the others return addresses minus one.
+// Boost prints return addresses, and the other libraries return addresses minus one.
 var (
 	boost = Dialect{
 		Name: "boost", Who: "Boost.Stacktrace",

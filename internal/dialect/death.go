@@ -10,8 +10,8 @@ import "bytes"
 //	inventory[4711]: segfault (11) at 10 nip 10000754 lr 10000750 code 1 in inventory[10000000+10000]
 //
 // The line has the last part of the file's path. The brackets hold the mapping and, from Linux 6.1
-// on, the offset in the file. The address is exact. On x86 and PowerPC the next line lists the code
-// around it, which proves whether a file has run.
+// on, the offset in the file. The address is exact. On x86 and PowerPC, the next line lists the
+// code around this address, which proves whether a file has run.
 var death = Dialect{
 	Name: "kernel-segv", Who: "Linux: the kernel's line about a process killed by a fault",
 	Needs:  "the code on the next line, and a file with the name in the line; or --image",

@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// Programs print the results of dladdr in several forms; glibc.go has the form of glibc's
-// backtrace_symbols. Python 3.14 prints a result for each C frame:
+// Programs print the results of dladdr in several forms. The form of glibc's backtrace_symbols is
+// in glibc.go. Python 3.14 prints a result for each C frame:
 //
 //	Binary file "/opt/shop/libledger.so", at ledger_audit+0x16 [0x7f31c2a01154]
 //	Binary file "/opt/shop/libledger.so", at +0x1154 [0x7f31c2a01154]

@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// A .NET program that was compiled ahead of time (NativeAOT) prints such frames if it has no
-// metadata for stack traces. The name is the file's, without its last extension:
+// A .NET program that was compiled ahead of time (NativeAOT) prints frames in this form if it has
+// no metadata for stack traces. The name is the file's, without its last extension:
 //
 //	at inventory!<BaseAddress>+0xa532c
 var dotnet = Dialect{

@@ -9,8 +9,8 @@ import "bytes"
 //	[…][critical][backtrace] [./source/server/backtrace.h:111] #0: __restore_rt [0x7f31c2a3c050]
 //	[…][critical][backtrace] [./source/server/backtrace.h:113] #1: [0x55d0c0a013cb]
 //
-// The mapping is the first executable one. tools/stack_decode.py adds the address in the file,
-// which addr2line may not know:
+// The mapping is the first executable mapping of the file. tools/stack_decode.py adds the address
+// in the file, for which addr2line may find no line:
 //
 //	[0x55d0c0de1234]->[0x39f140] ??:0
 //

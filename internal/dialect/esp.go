@@ -7,8 +7,8 @@ import "bytes"
 //	Backtrace: 0x400d1234:0x3ffb1f40 0x400d5678:0x3ffb1f60 |<-CORRUPTED
 //	abort() was called at PC 0x400d5678 on core 0
 //
-// Each address in the list is followed by its stack address. On Xtensa, 3 has been subtracted from
-// all addresses, even from the fault's. The register PC has the fault's address unchanged. On
+// In the list, a stack address follows each code address. On Xtensa, 3 has been subtracted from all
+// code addresses, even from the fault's. The register PC has the fault's address unchanged. On
 // RISC-V, where lists need frame pointers, nothing has been subtracted. The address in the line of
 // abort is 3 too low on both machines. Dialect registers reads the registers.
 var (

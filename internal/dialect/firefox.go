@@ -7,7 +7,7 @@ import "bytes"
 //	#01: ???[/usr/lib/firefox/libxul.so +0x1154]
 //	#02: ledger::Book::close() (/opt/shop/libledger.so + 0x11f0)
 //
-// The number is the offset of a return address from the base of the module.
+// The hexadecimal number is the offset of a return address from the base of the module.
 var firefox = Dialect{
 	Name: "firefox", Who: "Firefox, Thunderbird",
 	Needs:  "the file at the path, or --image",

@@ -8,8 +8,8 @@ import (
 )
 
 // Dumps of firmware: registers by name, and lists of addresses. All addresses are addresses in the
-// ELF file, which the operator names. Some lines have only a register's name to identify an
-// address: they are read only if [Reader.Firmware] is set.
+// ELF file, which the operator names. In some lines, only a register's name shows that a number is
+// an address: such lines are read only if [Reader.Firmware] is set.
 //
 // Zephyr, NuttX, Mbed OS, RT-Thread, ESP-IDF and handlers of HardFault print:
 //
@@ -90,7 +90,8 @@ func matchRegisters(r *Reader, l *Line, _ int) bool {
 		at = next
 		l.register(r, value, reg)
 	}
-	if named := bytes.TrimRight(b, " "); !r.OnX86 && bytes.HasSuffix(named, []byte("(ra)")) { // Zephyr on MIPS prints names after the values
+	// Zephyr on MIPS prints names after the values
+	if named := bytes.TrimRight(b, " "); !r.OnX86 && bytes.HasSuffix(named, []byte("(ra)")) {
 		at := len(named) - len("(ra)")
 		if from := hexBefore(b, at); at-from == 8 || at-from == 16 {
 			value, _, _ := hexAt(b, from)

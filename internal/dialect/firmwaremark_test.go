@@ -25,7 +25,7 @@ func TestNextFirmwareFindsEachLineWithAFrame(t *testing.T) {
 		r.Reset()
 		means := r.Line(text, 1)
 		if means == nil || len(means.Frames) == 0 || bytes.Contains(line, []byte("[<0x")) || bytes.Contains(line, []byte("]: unhandled ")) || bytes.Contains(line, []byte(" runtime 0x")) || means.Frames[0].Dialect == &addresses {
-			continue // the line has a mark of any log, or describes a frame
+			continue // the line has a mark that is searched for in any log, or describes a frame
 		}
 		frames++
 		for n := range 2 * shortNumber {

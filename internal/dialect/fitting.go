@@ -164,7 +164,8 @@ func (r *Reader) MayMatch(b []byte, mark int) bool {
 	if r.tables == nil {
 		r.load()
 	}
-	if at := mark + 1; b[mark] <= '[' && at+1 < len(b) && b[at] == '0' && b[at+1] == 'x' { // nearly all marks
+	// nearly all marks are of this kind
+	if at := mark + 1; b[mark] <= '[' && at+1 < len(b) && b[at] == '0' && b[at+1] == 'x' {
 		return r.of[anchor0x].any(b, at)
 	}
 	if b[mark] == '{' {

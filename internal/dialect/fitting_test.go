@@ -55,7 +55,7 @@ func (t *tables) trying() *tables {
 	return &slow
 }
 
-// The tables reject only places that the grammars also reject: the frames are the same if all
+// The tables reject only anchors that the grammars also reject: the frames are the same if all
 // grammars are tried, in each sample, in samples with one byte changed, and in cut samples.
 func TestTheTablesRejectWhatNoGrammarMatches(t *testing.T) {
 	fuzztest.WithoutRace(t)
@@ -74,7 +74,7 @@ func TestTheTablesRejectWhatNoGrammarMatches(t *testing.T) {
 		r.line.Text, r.line.Frames, r.line.edits = line, r.line.Frames[:0], r.line.edits[:0]
 		r.frames(&r.line, -1)
 		for i := range r.line.Frames {
-			r.line.Frames[i].Key = 0 // depends on earlier lines
+			r.line.Frames[i].Key = 0 // the key depends on earlier lines
 		}
 		return r.line.Frames
 	}
@@ -112,7 +112,7 @@ func TestTheTablesRejectWhatNoGrammarMatches(t *testing.T) {
 	}
 }
 
-// The tables reject the same places in a block of lines as in each line alone.
+// The tables reject the same anchors in a block of lines as in each line alone.
 func TestOtherLinesOfABlockChangeNothing(t *testing.T) {
 	tables := allTables()
 	for _, log := range sampleLogs(t) {

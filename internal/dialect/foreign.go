@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// These frames are in modules that are not ELF files. They are matched only to report why they stay
+// Frames in modules that are not ELF files. They are matched only to report why they stay
 // unresolved:
 //
 //	1   inventory                     	0x000000010f2a3f1c 0x10f2a0000 + 16156

@@ -9,8 +9,8 @@ import "bytes"
 //	#3  0x00007f25058c713e in ledger::Book::close(int (*)(int), int) () from /opt/shop/libledger.so
 //	#4  <signal handler called>
 //
-// Frame 0 and the frame after a signal handler have an instruction's address, the others a return
-// address. Frames in the program name no file. The output of "info proc mappings" and "info
+// Frame 0 and the frame after a signal handler have an instruction's address, and other frames a
+// return address. Frames in the program name no file. The output of "info proc mappings" and "info
 // sharedlibrary" shows where modules were loaded.
 var gdb = Dialect{
 	Name: "gdb", Who: "gdb's bt, as in reports of Apport and DrKonqi",
@@ -211,7 +211,7 @@ func gdbProgramAt(r *Reader, b []byte, at int) {
 //
 //	0x7ffff7fbc000     0x7ffff7fbd000     0x1000     0x1000  r-xp   /opt/shop/libledger.so
 //
-// The mode is missing for cores, and before gdb 12: then each mapping is taken for code.
+// The mode is missing for cores, and before gdb 12: then gdbMap takes each mapping for code.
 func gdbMap(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !onlyBlanks(b[:at], 0) {

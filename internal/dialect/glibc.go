@@ -141,7 +141,8 @@ func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 	if last == ' ' || last == '\t' {
 		return false
 	}
-	if !group && !isPath(name) && (!isWord(last) || !r.inTrace()) { // "name[0x…]" may be an element of an array
+	// "name[0x…]" may be an element of an array
+	if !group && !isPath(name) && (!isWord(last) || !r.inTrace()) {
 		return false
 	}
 	path, deleted := bytes.CutSuffix(name, []byte(" (deleted)"))

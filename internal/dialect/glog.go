@@ -10,10 +10,10 @@ import "bytes"
 //	    @     0x7f31c2a01154         48  (unknown)
 //	    @ 00007f31c2a01154 (unknown)
 //
-// Abseil prints the stack size of the frame between address and name, and folly pads the address
-// with zeros. All addresses except the PC are return addresses; the handler and the trampoline
-// precede the frame that the signal interrupted. For an address without a name, some builds of glog
-// print (PATH+0xOFFSET), with the offset minus one.
+// Abseil prints the size of the frame between address and name, and folly pads the address with
+// zeros. All addresses except the PC are return addresses. The frames of the handler and the
+// trampoline precede the frame that the signal interrupted. For an address without a name, some
+// builds of glog print (PATH+0xOFFSET), with the offset minus one.
 var (
 	glog = Dialect{
 		Name: "glog", Who: "glog's failed checks and failure handler",

@@ -2,7 +2,7 @@ package dialect
 
 import "testing"
 
-// The kinds of an anchor's grammars fit into one word; a further kind would match nothing. Each
+// The kinds of an anchor's grammars fit into one word: a further kind would match nothing. Each
 // grammar of every dialect, including dialects on demand, is in exactly one kind.
 func TestTheGrammarsOfAnAnchorFitTheTables(t *testing.T) {
 	var names []string

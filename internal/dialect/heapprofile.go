@@ -10,8 +10,8 @@ import "bytes"
 //
 //	MAPPED_LIBRARIES:
 //
-// Other programs read these lines, so they stay unchanged, and the answers follow the maps. All
-// addresses are return addresses.
+// Other programs read such profiles, so the lines stay unchanged, and the answers follow the maps.
+// All addresses are return addresses.
 var heap = Dialect{
 	Name: "heap", Who: "heap profiles of gperftools and jemalloc",
 	Needs:  "the maps at the end of the profile",

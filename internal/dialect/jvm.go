@@ -14,7 +14,7 @@ import "bytes"
 //	4XENATIVESTACK               omrthread_wait+0x1a (0x00007F31C2A01154 [libj9thr29.so+0x1154])
 //
 // The number in brackets is an offset from the load base. In HotSpot's logs the first frame's
-// address is exact, and the others are return addresses. In a javacore each address may be of
+// address is exact, and later frames have return addresses. In a javacore each address may be of
 // either kind. The paths of the libraries are in the list "Dynamic libraries:", several hundred
 // lines after the frames. JDK 19 and newer print " (file.cpp:123)" after a frame if they find debug
 // information.

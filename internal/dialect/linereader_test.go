@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// anchorTo finds each anchor, and nothing else.
+// anchorTo finds each anchor at its last byte, and no other text.
 func TestAnchorsAreFoundAtTheirLastByte(t *testing.T) {
 	for a, text := range anchorText {
 		line := []byte("  " + text)
@@ -30,7 +30,6 @@ func TestAnchorsAreFoundAtTheirLastByte(t *testing.T) {
 	}
 }
 
-// hexPrefix counts the leading digits of eight bytes, whatever bytes follow.
 func TestHexPrefixCountsDigits(t *testing.T) {
 	for c := range 256 {
 		for i := range 8 {

@@ -10,9 +10,9 @@ import "bytes"
 //	 vfs_write+0xc7/0x3f0
 //	[<c010f3a4>] (do_one_initcall) from [<c0e00f2c>] (kernel_init+0x1c/0x110)
 //
-// The first number is the offset in the function, the second the distance from its start to the
-// next function. The name and the distance identify the function in a file. The address is a return
-// address, unless the line is about the instruction itself.
+// The first number is the offset in the function, the second the distance from the function's start
+// to the next function. The name and the distance identify the function in a file. The address is a
+// return address, unless the line is about the instruction itself.
 var kernel = Dialect{
 	Name: "kernel", Who: "Linux: an oops, a warning, the stack of a task, reports of KASAN and lockdep",
 	Needs:  "the kernel's build ID or release in the log, and its files on this machine; or --image vmlinux and --image MODULE=FILE.ko",
@@ -22,8 +22,8 @@ var kernel = Dialect{
 // KernelImage is the module of functions in the kernel itself, for which the log names no module.
 const KernelImage = "vmlinux"
 
-// exactBefore are the texts before the address of an instruction, or before a function with its
-// offset. Neither is a return address.
+// exactBefore are the texts before an exact address, or before a function with an exact offset: the
+// instruction's, not a return address.
 var exactBefore = [][]byte{
 	[]byte("pc : "), []byte("PC is at "), []byte("IP is at "), []byte("EIP: "), []byte("rip: "), []byte("IP: "),
 }
@@ -75,7 +75,7 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 	} else if r.kernel.isStopped(b, from, end, r.number) {
 		call, key = Exact, key|1
 	} else if k.symbol.Offset == 0 {
-		return end, true // the address of a function, without a call
+		return end, true // the address of a function, not of code after a call
 	}
 	f := l.frame()
 	f.Kind, f.Value, f.Call = InSymbol, uint64(k.symbol.Offset), call
@@ -138,8 +138,8 @@ func segment(b []byte, end int) string {
 	return string(b[start : end-1])
 }
 
-// mayFollow reports whether the text from offset at may follow a frame. Text that ends with a file
-// and a line may not: it is an earlier run's answer.
+// mayFollow reports whether the text from offset at may follow a frame. It returns false for text
+// that ends with a file and a line: symfilter's answer from an earlier run.
 func mayFollow(b []byte, at int) bool {
 	if onlyBlanks(b, at) {
 		return true
@@ -164,7 +164,7 @@ func mayFollow(b []byte, at int) bool {
 	return colon < 1 || colon+1 == len(word) || !isDigit(word[colon+1])
 }
 
-// isInstruction reports whether the line names the function b[from:end] as the place of an
+// isInstruction reports whether the line names the function b[from:end] as the location of an
 // instruction, not of a call.
 func isInstruction(b []byte, from, end int) bool {
 	if from > 0 && b[from-1] == ':' || hasAt(b, end, " <-") { // RIP: 0010:, or a traced function

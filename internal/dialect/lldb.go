@@ -9,8 +9,8 @@ import "bytes"
 //	frame #6: 0x0000555555555153 inventory
 //	frame #7: 0x00007ffff7fc0000
 //
-// Frame 0 has the address of an instruction, the others a return address. A module has no folder;
-// "image list" shows its path, build ID and base:
+// Frame 0 has the address of an instruction, and other frames a return address. The name of a
+// module has no folder; "image list" shows its path, build ID and base:
 //
 //	[  1] B7C73BDB-477C-7D38-1A1F-7AE0383F886B-3AF92826 0x00007ffff7fbb000 /opt/shop/libledger.so
 var lldb = Dialect{
@@ -62,7 +62,7 @@ func matchLLDB(r *Reader, l *Line, at int) bool {
 }
 
 // lldbModule sets the module of f from the text after its address. It returns false if the text
-// begins with something else.
+// does not begin with a module.
 func (r *Reader) lldbModule(f *Frame, b []byte) bool {
 	module, _, _ := bytes.Cut(b, []byte{'`'})
 	if len(module) == 0 || len(module) > maxPath || bytes.ContainsAny(module, " \t:") {
@@ -75,9 +75,9 @@ func (r *Reader) lldbModule(f *Frame, b []byte) bool {
 	return true
 }
 
-// lldbSymbol sets the symbol of f from the text after its module: a function, and a distance other
-// than 0. LLDB's names for nameless functions are not symbols. lldbSymbol returns false for other
-// text, for a text with a line, and for an inlined call.
+// lldbSymbol sets the symbol of f from the text after its module: a function, and perhaps a
+// distance. It ignores LLDB's own names for nameless functions. It returns false for other text,
+// for text with a line number, and for an inlined call.
 func (f *Frame) lldbSymbol(b []byte) bool {
 	if _, digits, ok := decimalBefore(b, len(b)); ok && digits > 0 && b[digits-1] == ':' || len(b) == 0 {
 		return false

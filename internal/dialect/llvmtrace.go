@@ -13,8 +13,9 @@ import "bytes"
 //	4  libledger.so 0x00007f31c2a01154
 //	10 libledger.so 0x00007f31c2a011f0 ledger_audit + 22
 //
-// All addresses are return addresses, except after a signal. In the first form the number is an
-// address in the file, with the same last three digits as the address in the process.
+// All addresses are return addresses, except after a signal. In the first form, the number in
+// parentheses is an address in the file, with the same last three digits as the address in the
+// process.
 var llvm = Dialect{
 	Name: "llvm", Who: "crashes of LLVM, clang, MLIR and Swift",
 	Needs:  "the file at the path, one of that name in a folder of --symbol-path or the system, or --image",

@@ -11,8 +11,8 @@ const (
 	maxID = 64 // bytes; see buildid.ID
 )
 
-// modules converts names and build IDs in lines. It keeps the last name and the last ID, because
-// consecutive frames are often in one module.
+// modules converts names and build IDs in lines to strings and IDs. It caches the last name and the
+// last ID, because consecutive frames are often in one module.
 type modules struct {
 	lastName   string
 	lastDigits []byte // digits of lastID

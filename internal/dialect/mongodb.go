@@ -14,10 +14,11 @@ import (
 //	{"backtrace":[{"a":"55D0C0A013CB","b":"55D0C0A00000","o":"13CB","s":"_ZN5mongo…","s+":"25"}],
 //	 "processInfo":{"somap":[{"b":"55D0C0A00000","path":"/opt/shop/libledger.so","buildId":"3A0A…"}]}}
 //
-// a is a return address, b the load base of its module, and o the offset from the base, all in
-// hexadecimal. The module with this base has its build ID in the same line. Without modules, a low
-// base is the program's. From version 4.4 on, a line with the message "Frame" follows for each
-// frame. An answer is a new member of the frame's object: the line stays valid JSON.
+// The member a is a return address, b the load base of its module, and o the offset from the base,
+// all in hexadecimal. The list of modules in the same line has the build ID for each base. Without
+// this list, a low base is the program's. From version 4.4 on, a line with the message "Frame"
+// follows for each frame. An answer is a new member of the frame's object: the line stays valid
+// JSON.
 //
 //	{"a":"7F31C2A01154","b":"7F31C2A00000","o":"1154","symbolized":["ledger_audit at ledger.cc:24"]}
 var mongodb = Dialect{

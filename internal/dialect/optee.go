@@ -11,7 +11,7 @@ import "bytes"
 //
 // A file has the UUID of its application as its name, and is loaded as a whole at the address after
 // the UUID. The kernel, tee.elf, is loaded at the "TEE load address". OP-TEE subtracts from return
-// addresses, so all addresses are within calls.
+// addresses, so all addresses in stacks are within calls.
 var optee = Dialect{
 	Name: "optee", Who: "OP-TEE: the call stacks of trusted applications and of its kernel",
 	Needs:  "--image UUID=FILE for an application, --image tee.elf for the kernel",
@@ -30,9 +30,9 @@ func matchOPTEE(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	if text := ofOPTEE(b[:at]); len(text) == at || len(bytes.Trim(text, "? 0123456789")) > 0 {
-		return false // the processor and the thread come in between
+		return false // only the processor and the thread may precede the address
 	}
-	r.readPast() // reads the places of the files
+	r.readPast() // reads the load addresses
 	f := l.frame()
 	if f.Module = opteeKernel; !bytes.Contains(b[:at], []byte("/TC:")) {
 		m, _ := r.facts.below(addr)
@@ -58,7 +58,7 @@ func ofOPTEE(b []byte) []byte {
 	return b
 }
 
-// opteeFile reads the place of a file from "[0] UUID @ 0xADDRESS".
+// opteeFile reads the load address of a file from "[0] UUID @ 0xADDRESS".
 func opteeFile(r *Reader, b []byte, at int) {
 	const mark = " @ "
 	addr, _, ok := prefixedHex(b, at+len(mark))
@@ -69,7 +69,7 @@ func opteeFile(r *Reader, b []byte, at int) {
 	r.facts.AddModule(ModuleFact{Name: string(b[from:at]), Base: addr, HasBase: true})
 }
 
-// opteeLoad reads the place of the kernel from "TEE load address @ 0xADDRESS".
+// opteeLoad reads the load address of the kernel from "TEE load address @ 0xADDRESS".
 func opteeLoad(r *Reader, b []byte, at int) {
 	if addr, _, ok := prefixedHex(b, at+len("TEE load address @ ")); ok && len(ofOPTEE(b)) < len(b) {
 		r.facts.AddModule(ModuleFact{Name: opteeKernel, Base: addr, HasBase: true})

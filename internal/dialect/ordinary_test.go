@@ -48,7 +48,7 @@ func TestOrdinaryLogsHaveNoFrames(t *testing.T) {
 	}
 }
 
-// Logs and texts installed on this machine have no frames either.
+// Logs and texts on this machine have no frames either.
 func TestLogsOfThisMachineHaveNoFrames(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"/var/log/*.log", "/var/log/apt/*", "/var/log/dmesg", "/usr/share/doc/*/README*", "/usr/include/*.h", "/usr/include/x86_64-linux-gnu/asm/*.h"} {
@@ -142,7 +142,8 @@ func ordinaryLine(r *rand.Rand) string {
 	}
 }
 
-// A line that ends like a frame of systemd-coredump, but has no name of a module, is not a frame.
+// A line that ends like a frame of systemd-coredump, but lacks the name of a module, is not a
+// frame.
 func TestFramesOfCoredumpsHaveModules(t *testing.T) {
 	for _, line := range []string{"#0 0x12 (deleted) + 0x12)", "#0 0x12 + 0x12)", "#0 0x12  (deleted) + 0x12)", "#0 0x12 (/ (deleted) + 0x12", "#0 0x12 (+ 0x12)"} {
 		if l := dialect.NewReader(nil).Line([]byte(line), 1); l != nil {

@@ -14,10 +14,10 @@ type history struct {
 
 	number  int64 // number of the current line
 	readTo  int64 // last line read
-	pastAt  int64 // the current line at the time when earlier lines were last read
+	pastAt  int64 // current line when earlier lines were last read
 	frameAt int64 // the last line with a frame
 	inPast  bool  // lines before the current one are being searched for headers
-	asked   int   // number of times that a grammar has read earlier lines
+	asked   int   // number of times that a grammar has asked for earlier lines
 	// number of calls of readPast, including calls that had nothing to read
 	searched int
 }
@@ -30,8 +30,8 @@ func (h *history) lastLines(n int64) []byte {
 	return WithoutColors(h.Past(n))
 }
 
-// unread returns the number of lines after line to, and before the current one, that no search for
-// headers has read.
+// unread returns the number of lines before the current one that neither a search for headers nor
+// the Reader has read. It counts only lines after the line to.
 func (h *history) unread(to int64) int64 { return h.number - max(h.pastAt-1, h.readTo, to) - 1 }
 
 // follows reports whether the previous line has a frame, or satisfies the condition is.

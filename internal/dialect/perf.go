@@ -9,15 +9,15 @@ import "bytes"
 //	                    1162 [unknown] (/opt/shop/libledger.so)
 //	                    113e ledger::Book::close+0xe (/opt/shop/libledger.so)
 //
-// The number is an offset in the file in perf 5.6 to 6.3, and an address in the process in older
-// and newer versions. strace -k prints offsets in the file after the line of a system call or
+// The first number is an offset in the file in perf 5.6 to 6.3, and an address in the process in
+// older and newer versions. strace -k prints offsets in the file after the line of a system call or
 // signal:
 //
 //	> /opt/shop/libledger.so(ledger_audit+0x19) [0x1169]
 //	> /opt/shop/inventory() [0x1065]
 //
 // A stack's first frame has the address of an instruction, or the address after a system call
-// instruction; the others are return addresses.
+// instruction. Other frames have return addresses.
 var (
 	perf = Dialect{
 		Name: "perf", Who: "perf script",
@@ -83,7 +83,8 @@ func (r *Reader) matchPerf(l *Line, name Span, s Symbol) bool {
 	if n>>32 != 0 {
 		f.Kind, f.Addr = Runtime, n // offsets in a file are smaller
 	}
-	if i := bytes.LastIndex(path, []byte("+0x")); i > 0 && hexDigits(path, i+3) == len(path) { // -F +dsoff
+	// perf script -F +dsoff prints the offset in the file
+	if i := bytes.LastIndex(path, []byte("+0x")); i > 0 && hexDigits(path, i+3) == len(path) {
 		if offset, _, ok := hexAt(path, i+3); ok {
 			f.Kind, f.Value, path = FileOffset, offset, path[:i]
 		}

@@ -14,15 +14,16 @@ type Step struct {
 	Marks uint64
 }
 
-// MarkBytes is a set of marks, which are strings of three bytes.
+// MarkBytes is a set of marks, which are strings of three bytes. The zero value is an empty set.
 type MarkBytes struct {
-	// for each place and byte: one bit for each call of Add whose marks have the byte at the place
+	// for each position and byte: one bit for each call of Add whose marks have the byte there
 	places [3][256]uint16
 	calls  int            // number of calls of Add
 	kinds  [1 << 13]uint8 // by hashOf: notMark, blankMark or otherMark
 }
 
-// Kinds of marks. One in 300 other three-byte strings has a mark's hash, and so its kind.
+// Kinds of marks. One in 300 three-byte strings that are not a mark has the hash of a mark, and
+// therefore its kind.
 const (
 	notMark   = 0
 	blankMark = 1 // blank0x
@@ -140,8 +141,8 @@ func (f *fits) setNear() {
 	}
 }
 
-// hasWord reports whether the word before a frame of one of the kinds in set may end with these two
-// bytes.
+// hasWord reports whether the bytes before and back may end the word before a frame of one of the
+// kinds in set.
 func (f *fits) hasWord(set uint64, before, back byte) bool {
 	for ; set != 0; set &= set - 1 {
 		if words := f.kinds[bits.TrailingZeros64(set)].first.words; len(words) == 0 || slices.Contains(words, string([]byte{before, back})) {
@@ -151,10 +152,10 @@ func (f *fits) hasWord(set uint64, before, back byte) bool {
 	return false
 }
 
-// Classes of bytes, for Prefilter.
+// Classes of bytes around a number, for Prefilter.
 const (
 	endsColor = 1 << iota // may end an escape sequence
-	freeByte              // no letter
+	freeByte              // not a letter
 	unsureEnd             // the bytes before it are not checked
 	blankByte
 	afterNumber // may precede the word of a wordNumber
@@ -183,7 +184,7 @@ func (p *near) word() (blanks uint64, back, before, further byte) {
 }
 
 // unsure returns 0 if the last bytes before p's number decide which grammars may match. Then the
-// number has the prefix 0x, without a line end, a third blank or a colour before it.
+// number has the prefix 0x, and no line end, third blank or colour precedes it.
 func (p *near) unsure(back, before, further byte) uint64 {
 	a, b, c := classes[back], classes[before], classes[further]
 	color := a&(b/freeByte)&endsColor | b&(c/freeByte)&endsColor
@@ -219,8 +220,8 @@ func flatten(list []int32, steps []Step) (full []int32, rest []Step) {
 // unsureMark is set in a list entry if grammars other than wordNumber may have the number.
 const unsureMark = math.MinInt32
 
-// prefilterWords filters numbers after one blank by the two bytes before the blank. It sets
-// unsureMark, and returns the number of entries with unsureMark.
+// prefilterWords removes numbers after one blank if the two bytes before the blank exclude all
+// grammars. It sets unsureMark in entries, and returns their number.
 func (f *fits) prefilterWords(b []byte, base int, marks *MarkBytes, list []int32) (left []int32, unsure int) {
 	n := 0
 	for _, at := range list {
@@ -261,7 +262,8 @@ func prefilterWhole(b []byte, base int, list []int32) []int32 {
 	return list[:n]
 }
 
-// prefilterNumbers filters by the numbers and the bytes after them. It clears unsureMark.
+// prefilterNumbers removes entries if the number or the bytes after it exclude all grammars. It
+// clears unsureMark.
 func (f *fits) prefilterNumbers(b []byte, base int, list []int32) []int32 {
 	n := 0
 	for _, entry := range list {
@@ -278,8 +280,8 @@ func (f *fits) prefilterNumbers(b []byte, base int, list []int32) []int32 {
 	return list[:n]
 }
 
-// mayBe returns 0 if f.any would return false for p's number because of the bytes in p, otherwise
-// 1.
+// mayBe returns 0 if the bytes in p show that f.any would return false for p's number, and 1 if
+// not.
 func (f *fits) mayBe(p *near) uint64 {
 	blanks, back, before, further := p.word()
 	unsure := p.unsure(back, before, further)
@@ -298,7 +300,7 @@ func (f *fits) mayBe(p *near) uint64 {
 func (p *near) noNumberBefore(end uint64) uint64 {
 	const high, noBlank = 0x8080808080808080, 0x7f7f7f7f7f7f7f7f - ' '*0x0101010101010101
 	word := binary.LittleEndian.Uint64(p[(end-8)%nearSize:])
-	blanks := ^(word&^high + noBlank | word) & high // and control characters
+	blanks := ^(word&^high + noBlank | word) & high // also finds control characters
 	end -= uint64(bits.LeadingZeros64(blanks) / 8)
 	return 1 &^ (isSet(uint64(p[(end-1)%nearSize])^' ') | uint64(classes[p[(end-2)%nearSize]]/afterNumber))
 }

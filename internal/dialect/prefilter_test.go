@@ -101,8 +101,8 @@ func TestPrefilterLosesNoFrame(t *testing.T) {
 	}
 }
 
-// The kind of three bytes is a mark's if they are a mark, and rarely otherwise. The test tries all
-// 2^21 strings of ASCII.
+// A mark has the kind of a mark; other strings of three bytes rarely do. The test tries all 2^21
+// strings of ASCII.
 func TestKindsOfMarks(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	others := 0

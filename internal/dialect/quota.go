@@ -1,9 +1,9 @@
 package dialect
 
-// Limits of the work for the traces in a log, in steps of about 50 ns.
+// Limits of the work for the traces in a log. A step takes about 50 ns.
 const (
 	MaxLogSteps = 1 << 22 // 0.2 s, for a log that consists only of traces
-	// steps added for each byte of the log: 0.4 s for a MiB; programs log 25 kB between two traces
+	// steps added for each byte of the log, 0.4 s for a MiB; programs log 25 kB between two traces
 	StepsPerByte = 8
 )
 
@@ -24,7 +24,7 @@ type Quota struct {
 // Add adds the steps for n further bytes of the log.
 func (q *Quota) Add(n int) { q.used = max(0, q.used-n*StepsPerByte) }
 
-// Spend deducts n steps, which may be more than are left.
+// Spend deducts n steps, even if fewer are left.
 func (q *Quota) Spend(n int) {
 	q.used = min(q.used+n, 4*MaxLogSteps)
 	q.total += int64(n)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A State is a Reader's state after the lines so far, except its Facts. Its line numbers are -1
-// before the first line.
+// A State is the state of a Reader after the lines read so far, without its Facts. Its line numbers
+// are -1 before the first line.
 type State struct {
 	Number     int64    `json:"number"` // the current line
 	ReadTo     int64    `json:"read"`
@@ -26,9 +26,9 @@ type State struct {
 	DiedAt     int64    `json:"died,omitempty"`
 	Fault32    uint64   `json:"fault,omitempty"`
 	Fault32At  int64    `json:"fault_at,omitempty"`
-	Searched   int      `json:"searched,omitempty"` // steps that count against the Quota
+	Searched   int      `json:"searched,omitempty"` // used steps of the Quota
 
-	EnvoyThread int    `json:"envoy_thread,omitempty"` // the file of the next frames of a thread
+	EnvoyThread int    `json:"envoy_thread,omitempty"` // file of the next frames of a thread
 	EnvoyPath   string `json:"envoy_path,omitempty"`
 	EnvoyAt     int64  `json:"envoy,omitempty"`
 
@@ -57,7 +57,7 @@ func (r *Reader) Mark(s *State) {
 	r.kernel.save(&s.Kernel)
 }
 
-// SetState sets the state of r to a result of State. It ignores unknown windows.
+// SetState sets the state of r to s, a result of State. It ignores unknown windows.
 func (r *Reader) SetState(s State) {
 	r.number, r.readTo, r.pastAt, r.frameAt = s.Number, s.ReadTo, s.PastAt, s.FrameAt
 	r.holdsUntil = s.HoldsUntil

@@ -1,7 +1,7 @@
 package dialect
 
-// The frames of repeated lines need not be read again if only the text of the lines decides how
-// their frames are read.
+// If only the text of lines decides how their frames are read, repeated lines need not be parsed
+// again.
 
 // TextDecides reports whether only the text of the lines numbered first to last decides how their
 // frames are read: no other line has announced a dialect, maps or a fact that a grammar uses.
@@ -14,8 +14,8 @@ func (r *Reader) TextDecides(first, last int64) (yes, inTrace bool) {
 	return yes, open == windowTrace
 }
 
-// Asked returns the number of times that a grammar has read earlier lines, and the number of times
-// that earlier lines were to be searched for headers.
+// Asked returns the number of times that a grammar has asked for earlier lines, and the number of
+// times that earlier lines had to be searched for headers.
 func (r *Reader) Asked() (lines, headers int) { return r.asked, r.searched }
 
 // SearchPast searches the lines before the line with this number for headers, as Line does if that
@@ -25,11 +25,11 @@ func (r *Reader) SearchPast(number int64) {
 	r.readPast()
 }
 
-// KeepsTrace reports whether the line that was read last keeps the trace open, since other lines
-// may help to resolve its frames.
+// KeepsTrace reports whether the line read last keeps the trace open, because other lines may help
+// to resolve its frames.
 func (r *Reader) KeepsTrace() bool { return r.until[0] == r.number+WindowLines }
 
-// Reread brings r to the state after lines for which TextDecides returns true, and which all have
+// Reread brings r to the state after lines for which TextDecides returns true, all of which have
 // frames. size is their length with one byte for each line end, last the number of the last line.
 // kept is the number of the last line that keeps the trace open, or 0.
 func (r *Reader) Reread(size int, last, kept int64) {

@@ -11,9 +11,9 @@ import "bytes"
 //	ruby(0x55d0c0a0110b) [0x55d0c0a0110b]
 //
 // The first number is the offset from the load base if Ruby has found debug information for the
-// file. The executable has the name by which it was called. The maps follow; they may list a
-// library twice, as code and, for its debug information, as data. Xorg prints the closest symbol
-// before the address, at any distance:
+// file, or the address. The executable has the name by which it was called. The maps follow; they
+// may list a library twice, as code and, for its debug information, as data. Xorg prints the
+// closest symbol before the address, at any distance:
 //
 //	(EE) 3: /usr/lib/xorg/Xorg (OsLookupColor+0x139) [0x55d0c0a013cb]
 //	(EE) 4: /opt/shop/libledger.so (?+0x0) [0x7f31c2a01154]
@@ -158,8 +158,8 @@ func matchJulia(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// faultFrame is the number of the faulting frame in gfortran's traces. It follows two frames of the
-// library, and the signal's frame.
+// faultFrame is the number of the faulting frame in gfortran's traces. Two frames of the library
+// and the signal's frame precede it.
 const faultFrame = 3
 
 func matchGfortran(r *Reader, l *Line, at int) bool {
@@ -210,8 +210,8 @@ func matchCgo(r *Reader, l *Line, at int) bool {
 	}
 	r.goSignal = addr
 	r.open(windowGo, r.number)
-	// Other values may follow. A name after them is an earlier run's answer: then no other grammar
-	// may match the line.
+	// Other values may follow. A name after them is symfilter's answer from an earlier run: then no
+	// other grammar may match the line.
 	for _, word := range bytes.Fields(b[rest:]) {
 		if bytes.IndexByte(word, '=') < 0 {
 			return true
@@ -236,7 +236,7 @@ func matchCgoFrame(r *Reader, l *Line, at int) bool {
 	}
 	addr, end, ok := prefixedHex(b, at)
 	if !ok || !onlyBlanks(b, end) {
-		return ok && b[end] == ' ' // an earlier run's answer follows
+		return ok && b[end] == ' ' // symfilter's answer from an earlier run may follow
 	}
 	f := l.frame()
 	f.Kind, f.Value, f.Addr, f.Call, f.Start = Runtime, addr, addr, Return, start

@@ -9,9 +9,9 @@ import "bytes"
 //	                             at ./csu/libc-start.c:360:3
 //	5:     0x55d0c0a02c11 - ledger::settle::hb4f9496a9a3f4b05
 //
-// All addresses are return addresses. The place of a function is on the next line, if known.
-// Inlined functions have neither number nor address. Frame 5 has only the name in the symbol table:
-// the program has no debug information.
+// All addresses are return addresses. The next line has the file and line of a function, if known.
+// Inlined functions have neither number nor address. Frame 5 has only the name from the symbol
+// table: the program has no debug information.
 var rust = Dialect{
 	Name: "rust", Who: "panics of Rust programs with RUST_BACKTRACE=full",
 	Needs:  "/proc/self/maps in the log, or --image FILE[@BASE]",

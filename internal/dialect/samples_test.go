@@ -17,8 +17,8 @@ import (
 var update = flag.Bool("update", false, "write the files frames of testdata anew")
 
 // TestSamples reads the file log of each archive in testdata, and compares its frames with the file
-// frames, which has, for each frame, its line, dialect, number, module, kind and value, and then
-// the line as printed with the answer FUNC at dir/FILE:7:3.
+// frames. For each frame, the latter has the line, dialect, number, module, kind and value, and
+// then the line as printed with the answer FUNC at dir/FILE:7:3.
 func TestSamples(t *testing.T) {
 	archives, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(archives) == 0 {
@@ -48,8 +48,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// framesOf returns a description of the frames in log. All earlier lines are the past of the
-// Reader.
+// framesOf returns a description of the frames in log. The Reader can read all earlier lines.
 func framesOf(log string, firmware bool) string {
 	var b strings.Builder
 	r := dialect.NewReader(nil)
@@ -108,7 +107,7 @@ func describe(f *dialect.Frame) string {
 	return s
 }
 
-// answered returns the line with the edits of f.
+// answered returns the line with the edits of f for a fixed answer.
 func answered(text []byte, f *dialect.Frame) string {
 	parts := map[dialect.Part]string{
 		dialect.Name: "FUNC", dialect.Func: "FUNC", dialect.FuncAt: "FUNC", dialect.Rename: "FUNC", dialect.Other: "FUNC", dialect.AtLine: "dir/FILE:7", dialect.AtColumn: "dir/FILE:7:3", dialect.AtBase: "FILE:7",

@@ -18,7 +18,7 @@ import (
 //
 //	#1 <null> <null> (libledger.so+0x1153) (BuildId: 3a0a920c…)
 //
-// The number after + is an address in the ELF file: a return address minus one. GCC's sanitizers
+// The number after "+" is an address in the ELF file: a return address minus one. GCC's sanitizers
 // print no build ID before GCC 14.
 var (
 	sanitizer = Dialect{
@@ -35,7 +35,7 @@ var (
 	}
 )
 
-// ErrCut is the reason why a frame that is cut off at the end of its line is not located.
+// ErrCut is the reason why a frame is not located if the line's end cuts off its module or offset.
 var ErrCut = errors.New("the line is cut off in the name of the module or in its offset")
 
 func matchSanitizer(r *Reader, l *Line, at int) bool {
@@ -159,7 +159,7 @@ func matchTSan(r *Reader, l *Line, at int) bool {
 	const null = "<null>"
 	unknown := Span{open - 1 - len(null), open - 1}
 	if !hasAt(b, unknown.From, null) {
-		f.Named = true // or text that only looks like a frame
+		f.Named = true // or the text only looks like a frame
 		_, digits, ok := decimalBefore(b, open-1)
 		return ok && b[digits-1] == ':'
 	}
@@ -175,7 +175,7 @@ func matchTSan(r *Reader, l *Line, at int) bool {
 }
 
 // maxReport bounds the lines before a variable's line that are searched for the build ID of its
-// module. The stacks of a report come first.
+// module. The stacks of a report precede the variable.
 const maxReport = 64
 
 // matchLocation matches ThreadSanitizer's line about the variable of a race, whose module-relative
@@ -220,7 +220,7 @@ func matchLocation(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// idBefore returns a module's build ID from an earlier frame of the report.
+// idBefore returns the build ID of the module from an earlier frame of the report, or zero.
 func (r *Reader) idBefore(module string) (id buildid.ID) {
 	if r.Past == nil {
 		return id
@@ -303,7 +303,7 @@ func lastModule(b []byte, from int) int {
 	return -1
 }
 
-// moduleMarks precede the modules of frames; the first one takes precedence.
+// moduleMarks are the texts before the modules of frames; the first text takes precedence.
 var moduleMarks = [...]string{" (/", " ("}
 
 // lastMark returns the offset of the "(" of the last mark after from, or -1.
@@ -321,13 +321,15 @@ func lastMark(b []byte, from int, mark string) int {
 	}
 }
 
-// lineMarks holds the results of lastMark in the current line, which many frames may end with.
+// lineMarks caches the results of lastMark for the current line, since several grammars and anchors
+// of a line need them.
 type lineMarks struct {
-	from int // offset at which the search began; -1: there was none
+	from int // offset at which the cached search began; negative without one
 	open [len(moduleMarks)]int
 }
 
-// lastModule is lastModule for the whole current line. The offsets from grow, mostly.
+// lastModule is the function lastModule with cached results for the current line b. In most calls
+// for a line, from does not decrease.
 func (c *modules) lastModule(b []byte, from int) int {
 	if m := &c.marks; m.from < 0 || m.from > from {
 		m.from = from
@@ -343,17 +345,17 @@ func (c *modules) lastModule(b []byte, from int) int {
 	return -1
 }
 
-// A place is a place in a module: (PATH+0xOFFSET) (BuildId: HEX).
+// A place is a location in a module: (PATH+0xOFFSET) (BuildId: HEX).
 type place struct {
 	module string
 	id     buildid.ID
 	prefix buildid.ID // first bytes of an ID that is cut off at the end of the line
 	offset uint64
 	close  int // offset in the line after the first brackets
-	end    int // offset in the line after the place
+	end    int // offset in the line after the last brackets
 }
 
-// plus parses a place in a module; its "(" is at open.
+// plus parses the location in a module whose "(" is at open.
 func (c *modules) plus(b []byte, open int) (m place, ok bool) {
 	if !hasAt(b, open, "(") {
 		return m, false

@@ -44,8 +44,8 @@ func matchSeastarLine(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// seastar sets the module and number of f. module is the text before the number, ending with "+",
-// or empty.
+// seastar sets the module and number of f. module is the text before the number: empty, or a path
+// and "+".
 func (f *Frame) seastar(r *Reader, module []byte, value uint64) {
 	f.Kind, f.Value, f.Call = Vaddr, value, Adjusted
 	if len(module) > 0 {

@@ -14,8 +14,9 @@ import (
 //	1 [ra]          0x00007f31c2a01154 ledger_audit + 20 in libledger.so
 //	2 [ra] [system] 0x00007f31c2a2724a
 //
-// "[ra]" marks a return address, and "[async]" the beginning of a continuation; other addresses are
-// exact. The modules follow, each with its code, its build ID, its name and path:
+// "[ra]" marks a return address, and "[async]" the beginning of a continuation. Other addresses are
+// exact. After the frames follow the modules, each with the range of its code, its build ID, name
+// and path:
 //
 //	0x000055d0c0a00000–0x000055d0c0a05c48 3a0a920c3f1b7c55 inventory /opt/shop/inventory
 //
@@ -163,7 +164,7 @@ func matchSwiftJSON(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := bytes.IndexByte(b, '{')
 	if start < 0 || !isLong(b, at) || !bytes.Contains(b[:at], []byte(`"kind": "crashReport"`)) || r.inPast ||
-		bytes.Contains(b[start:at], []byte("0x")) { // a damaged line is parsed once, not at each number
+		bytes.Contains(b[start:at], []byte("0x")) { // parse a damaged line once, not at each number
 		return false
 	}
 	var report swiftReport

@@ -2,8 +2,8 @@ package dialect
 
 import "bytes"
 
-// rsyslogEnd is the end of a line within a record of rsyslog, which keeps a message of several
-// lines on one line. Control characters are "#" and three octal digits.
+// rsyslogEnd is the end of a line within a record of rsyslog, which writes a message of several
+// lines on one line. It replaces each control character by "#" and three octal digits.
 var rsyslogEnd = []byte("#012")
 
 const maxRecordFrames = 512 // frames in a record; most programs print at most 128
@@ -33,12 +33,12 @@ func (r *Reader) record(l *Line) bool {
 	return len(l.Frames) > 0
 }
 
-// addLine adds the frames of a line of a record, which begins at from, to l.
+// addLine adds to l the frames of part, a line of a record, which begins at from.
 func (l *Line) addLine(part *Line, from int, process uint64) {
 	for i := range part.Frames {
 		f := part.Frames[i]
 		if f.Below != "" || f.Unframed || f.Data || f.Named || len(f.Edits) == 0 {
-			continue // their answers need their own lines, or do not follow the frame
+			continue // the answer needs its own line, or does not follow the frame
 		}
 		edits := f.Edits
 		f.Start, f.Edits = f.Start+from, nil

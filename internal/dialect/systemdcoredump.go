@@ -14,10 +14,10 @@ import (
 //	#0  0x000055ef724be175 n/a (/opt/shop/inventory + 0x1175)
 //	#3  0x00007f25058c713e _ZN6ledger4Book5closeEPFiiEi (libledger.so + 0x113e)
 //
-// The number in brackets is the offset from the load base of a return address, or in frame 0 of the
-// instruction. Before systemd 244 the brackets had only the module's name. The function is the
-// innermost inlined call if the program had debug information. Modules are paths, or just names
-// since systemd 252. eu-stack -b prints two lines for a frame:
+// The number in brackets is an offset from the load base: of the instruction in frame 0, of a
+// return address in other frames. Before systemd 244 the brackets had only the module's name. The
+// function is the innermost inlined call if the program had debug information. Modules are paths,
+// or just names since systemd 252. eu-stack -b prints two lines for a frame:
 //
 //	#3  0x00007f25058c713e ledger::Book::close(int (*)(int), int)
 //	    [c78d600963c1c7e9aac5494abbcca1a7594462a9]@0x7f25058c6000+0x113d

@@ -9,8 +9,8 @@ import "bytes"
 //	native: #00 pc 00000000000a1b2c  /apex/com.android.runtime/lib64/bionic/libc.so (syscall+28)
 //	#02 pc 0x1153 libledger.so (BuildId: 3a0a920c3f1b7c55)
 //
-// The number is the address of a byte in the call instruction. From Android 11 on it is an address
-// in the ELF file; older versions print an offset: see Offsetted.
+// The number after pc is the address of a byte in the call instruction. From Android 11 on it is an
+// address in the ELF file; older versions print an offset: see Offsetted.
 var android = Dialect{
 	Name: "android", Who: "Android: tombstones, logcat, ART, Google Play, Firebase",
 	Needs:  "the build ID in the frame (since Android 10), or --image",
@@ -41,7 +41,7 @@ func matchAndroid(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	f := l.frame()
-	place := end // place of the answer's function
+	place := end // offset at which the answer's function is inserted
 	const mark = " (BuildId: "
 	if i := bytes.LastIndex(b[path:end], []byte(mark)); i >= 0 {
 		to := 0

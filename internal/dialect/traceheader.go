@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A header is a text that opens windows, or begins a fact about the process. It precedes or follows
+// A header is a text that opens windows, or begins a fact about the process. It is before or after
 // the frames of a trace, usually on a line without a frame.
 type header struct {
 	text  string
@@ -16,7 +16,7 @@ type header struct {
 	plain []byte // part of text that is the same in a JSON string
 	opens window // windows of traces whose frames may follow
 	lasts int64  // lines for which the windows stay open; 0: WindowLines
-	holds bool   // maps or modules follow the frames, which are held until those arrive
+	holds bool   // maps or modules follow the frames, which must wait for them
 
 	// fact, if not nil, reads facts about the process from the line b, which has the text at offset
 	// at.
@@ -82,7 +82,7 @@ func (r *Reader) apply(h *header, line []byte, at int, number int64) {
 	if h.opens != 0 {
 		r.openUntil(h.opens, number+lasts)
 	}
-	if h.holds { // another process's report begins, and its maps follow
+	if h.holds { // a new report begins, perhaps by another process, and its maps follow
 		r.facts.ForgetMaps()
 		r.holdsUntil = max(r.holdsUntil, number+lasts)
 	}
@@ -92,9 +92,9 @@ func (r *Reader) apply(h *header, line []byte, at int, number int64) {
 	}
 }
 
-// pastOpens reports whether earlier lines may have a header that opens the single window w. If not,
-// a line that looks like a frame of a weak grammar is rejected without a search for all headers.
-// Each byte is searched at most once for each window.
+// pastOpens reports whether unread earlier lines may have a header that opens the single window w.
+// If not, a line that looks like a frame of a weak grammar is rejected without a search for all
+// headers. Each byte is searched at most once for each window.
 func (r *Reader) pastOpens(w window) bool {
 	r.asked++
 	sought := &r.sought[bits.TrailingZeros32(uint32(w))]
@@ -132,7 +132,7 @@ func (r *Reader) readPast() {
 	if r.Past == nil || r.pastAt == r.number {
 		return
 	}
-	lines := r.unread(-1) // the line pastAt itself was not read then
+	lines := r.unread(-1) // includes the line pastAt, which was not read then
 	if r.pastAt = r.number; lines > 0 {
 		r.readLast(lines)
 	}

@@ -2,7 +2,7 @@ package dialect
 
 import "bytes"
 
-// symfilter itself has left these frames unresolved. Another run can resolve them on a machine with
+// Frames that symfilter itself has left unresolved. Another run can resolve them on a machine with
 // the debug files. On separate lines they are
 //
 //	#1    0x000055d01234018d (inventory+0x14a654) (BuildId: 3a0a920c…)
@@ -11,8 +11,8 @@ import "bytes"
 //
 //	… at #1 0x55d01234018d (inventory+0x14a654) (BuildId: 3a0a920c…) after …
 //
-// The number is the address that the first run looked up. The answers to pc and data elements are
-// in sentences, and have no frame:
+// The number after + is the address that the first run looked up. The answers to pc and data
+// elements are in sentences, without a frame:
 //
 //	… bad access in inventory+0x14a654 (BuildId: 3a0a920c…)
 var symfilter = Dialect{
@@ -24,7 +24,7 @@ var symfilter = Dialect{
 // matchSymfilter matches a frame that is alone on its line.
 func matchSymfilter(r *Reader, l *Line, at int) bool {
 	b := l.Text
-	const before = "   " // for the depth of an inlined call
+	const before = "   " // columns for the depth of an inlined call
 	if !endsWith(b, at-1, before) {
 		return false
 	}
@@ -107,8 +107,9 @@ func (c *modules) symfilterFrame(b []byte, at int) (addr uint64, m place, open i
 }
 
 // addressInSentence adds the address of code or data whose offset begins at offset at, and returns
-// its end: MODULE+0xOFFSET (BuildId: HEX). Any text may precede the module's name. The name is
-// taken to begin after a blank or a mark, although it might contain one.
+// its end: MODULE+0xOFFSET (BuildId: HEX). Any text may precede the module's name.
+// addressInSentence takes the name to begin after a blank or a mark, although a name may contain
+// one.
 func (c *modules) addressInSentence(l *Line, at int) (end int, ok bool) {
 	b := l.Text
 	plus := at - 1

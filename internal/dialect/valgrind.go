@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Memcheck, Helgrind and DRD print these frames in Valgrind's text reports. Valgrind also prints
-// them for signals.
+// Memcheck, Helgrind and DRD print frames in this form in Valgrind's text reports. Valgrind also
+// prints them for signals.
 //
 //	==4711==    at 0x1091DD: ??? (in /opt/shop/inventory)
 //	==4711==    by 0x485313D: ledger::Book::close(int (*)(int), int) (in /opt/shop/libledger.so)
@@ -72,7 +72,7 @@ func matchValgrind(r *Reader, l *Line, at int) bool {
 	switch fn := string(b[name.From:name.To]); fn {
 	case "???":
 		l.edit(f, Edit{name, "", Func, ""})
-	case "(below main)": // Valgrind prints this for any function that calls main
+	case "(below main)": // stands for any function that calls main
 	default:
 		f.Symbol = valgrindSymbol(fn, first)
 		l.edit(f, Edit{name, "", FuncAt, ""})
@@ -81,12 +81,13 @@ func matchValgrind(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// valgrindSymbol returns the symbol in fn, which has +OFFSET if --sym-offsets is set.
+// valgrindSymbol returns the symbol in fn, which ends with +OFFSET if Valgrind runs with
+// --sym-offsets.
 func valgrindSymbol(fn string, first bool) Symbol {
 	if i := strings.LastIndexByte(fn, '+'); i > 0 {
 		if n, end, ok := decimalAt([]byte(fn), i+1); ok && end == len(fn) {
 			if !first {
-				n++ // one was subtracted from the address, and the offset is the original address's
+				n++ // the address was decreased by one, the offset was not
 			}
 			return Symbol{Name: fn[:i], Offset: int64(n)}
 		}

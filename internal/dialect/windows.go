@@ -7,7 +7,7 @@ import "slices"
 type window uint32
 
 // windowTrace is open after each frame that other lines may help to resolve, and after each map.
-// While it is open every line is read: any may have maps or modules.
+// While windowTrace is open, every line is read: any line may have maps or modules.
 const windowTrace window = 1
 
 // Windows of single dialects.
@@ -38,13 +38,13 @@ const (
 	maxWindows  = 32
 )
 
-// windows holds the line up to which each window is open.
+// windows holds the extent of each window, in line numbers.
 type windows struct {
-	until      [maxWindows]int64 // number of the line up to which each window is open
+	until      [maxWindows]int64 // last line of each window; -1 if never opened
 	latest     int64             // largest of until
-	holdsUntil int64             // frames up to this line wait for maps
+	holdsUntil int64             // frames up to this line must wait for maps
 
-	// sought holds, for each window, the line before which the past was last searched for the
+	// sought holds, for each window, the line before which earlier lines were last searched for the
 	// window's headers.
 	sought [maxWindows]int64
 }

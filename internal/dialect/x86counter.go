@@ -1,7 +1,7 @@
 package dialect
 
-// IsCounter reports whether the three letters at offset at, "rip" or "eip" in any case, may be a
-// register's name before its value. If [Reader.OnX86] is set, lines without such letters need not
+// IsCounter reports whether the three letters at offset at, "rip" or "eip" in any case, may be the
+// name of a register before its value. If [Reader.OnX86] is set, lines without such a name need not
 // be read for firmware.
 func IsCounter(b []byte, at int) bool {
 	end := at + len("rip")

@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// In each line with a register that is read for x86 kernels, IsCounter returns true at some offset.
+// IsCounter returns true at some offset of each line whose register is read for x86 kernels.
 func TestIsCounterFindsEachRegister(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	words := []string{

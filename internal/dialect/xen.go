@@ -11,7 +11,7 @@ import "bytes"
 //
 // The addresses are addresses in the ELF file, because Xen is loaded at its link address. R and PC
 // mark an instruction; other addresses are return addresses. If several files have a function of
-// the same name, the source file precedes the name.
+// the same name, the name of the source file precedes it.
 var xen = Dialect{
 	Name: "xen", Who: "Xen: the hypervisor's call traces",
 	Needs:  "--image xen-syms, the file of this build",

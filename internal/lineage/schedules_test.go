@@ -144,7 +144,8 @@ var actions = []action{
 		}
 		return false
 	}},
-	{"reuse", func(w *world) bool { // removes the oldest file, and gives its inode to the next new one
+	// removes the oldest file, and gives its inode to the next new one
+	{"reuse", func(w *world) bool {
 		for n := 2; n >= 0; n-- {
 			for _, end := range []string{".gz", ""} {
 				if f := w.files[w.path(n)+end]; f != nil {
