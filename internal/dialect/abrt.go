@@ -42,9 +42,9 @@ type abrtFrame struct {
 	Source   string  `json:"source_file"`
 }
 
-// matchABRT matches a line with whole frames; the "d_o" of the first build_id_offset is at offset
-// at. If a frame's members have their own lines, matchABRT adds no frame, and opens the window of
-// matchABRTFile.
+// matchABRT matches a line with the JSON objects of frames; the "d_o" of the first build_id_offset
+// is at offset at. If a frame's members have their own lines, matchABRT adds no frame, and opens
+// the window of matchABRTFile.
 func matchABRT(r *Reader, l *Line, at int) bool {
 	const before, after = `"build_i`, `ffset"`
 	b := l.Text
@@ -109,7 +109,8 @@ func matchABRTFile(r *Reader, l *Line, _ int) bool {
 	return r.modules.abrtFrame(l, &frame, number, from, end)
 }
 
-// abrtFrame adds a frame. Further JSON members can be added at end.
+// abrtFrame adds the frame of a JSON object to l. An answer adds members to the object at offset
+// end.
 func (c *modules) abrtFrame(l *Line, frame *abrtFrame, number, start, end int) bool {
 	id, err := buildid.Parse(bytes.ToLower([]byte(frame.BuildID)))
 	if err != nil || frame.Offset == nil || frame.Source != "" || len(frame.File) > maxPath {

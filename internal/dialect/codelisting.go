@@ -13,7 +13,7 @@ type Listing struct {
 	Before int    // bytes of the line before "Code:"
 	Bytes  []byte // in memory order
 	At     int    // offset in Bytes of the failed instruction
-	Arm64  bool   // AArch64; otherwise x86-64
+	Arm64  bool   // AArch64 code; x86-64 code if false
 }
 
 const listingMark = "Code: "

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// A Crash holds further facts about a process that the kernel has killed. Later lines add to the
-// Crash, so the frame's Reader owns it.
+// A Crash holds facts about a process that the kernel has killed, in addition to its frame. Later
+// lines add to the Crash, so the frame's Reader owns it.
 type Crash struct {
 	Start, Size uint64 // address and size in bytes of the mapping of the code; Size is 0 if unknown
 	Addr        uint64 // address of the frame, from a later line; 0 if unknown

@@ -57,8 +57,8 @@ func matchPython(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchExecinfo matches a frame of libexecinfo whose distance begins at offset at. It matches no
-// path with blanks, since a path before an answer looks the same.
+// matchExecinfo matches a frame of libexecinfo whose distance begins at offset at. It rejects a
+// path with blanks, which looks like a path before symfilter's answer.
 func matchExecinfo(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	from, distance := -1, at

@@ -89,7 +89,7 @@ func matchDecoded(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchOldEnvoy matches a frame of an earlier version.
+// matchOldEnvoy matches a frame of an earlier version of Envoy.
 func matchOldEnvoy(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)

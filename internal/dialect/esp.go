@@ -29,7 +29,7 @@ var (
 	}
 )
 
-// matchESP matches a backtrace whose first address is at offset at.
+// matchESP matches a list of addresses after "Backtrace:". Its first address is at offset at.
 func matchESP(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !endsWith(b, blanksBefore(b, at), "Backtrace:") {

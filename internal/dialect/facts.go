@@ -40,7 +40,7 @@ type Map struct {
 
 // A ModuleFact holds the facts about a module outside of its frames.
 type ModuleFact struct {
-	Name string // path, or the last part of one
+	Name string // path, or file name without folders
 	ID   buildid.ID
 	// first bytes of its build ID if ID is unknown; zero if these are unknown too
 	Prefix  buildid.ID
@@ -61,7 +61,7 @@ type Facts struct {
 	program Program               // program of a device, whose file the log does not name
 	bytes   int
 	changes int    // see Changes
-	process uint64 // process that has logged the maps, by the text before them; 0 if unknown
+	process uint64 // ID of the process that has logged the maps; 0 if unknown
 	old     bool   // a trace has ended since the maps: see AgeMaps
 }
 
@@ -168,7 +168,7 @@ func (f *Facts) AddMap(m Map) {
 	}
 	f.sorted = len(f.maps) == 0 || f.sorted && f.maps[len(f.maps)-1].Start <= m.Start
 	if n := len(f.maps); n > 0 && f.maps[n-1].Path == m.Path {
-		m.Path = f.maps[n-1].Path // shared
+		m.Path = f.maps[n-1].Path // the mappings share the string
 	}
 	f.maps = append(f.maps, m)
 	f.changes++
@@ -337,7 +337,7 @@ func (r *Reader) mapLine(b []byte) bool {
 		r.facts.addListed(m, processIn(b[:from]), r.number)
 		r.line.MapStart = from
 		if !r.inPast {
-			r.holdsUntil = -1 // all maps announced by the header have arrived
+			r.holdsUntil = -1 // the maps announced by a header have arrived
 		}
 		return true
 	}

@@ -33,7 +33,7 @@ type register struct {
 	assigned bool        // only after ":" or "=": Go prints "rip    0x4979b2" after its own frame
 	machine  elf.Machine // only on this machine
 	with     string      // only if the line also has this text
-	hint     bool        // the value may be something else
+	hint     bool        // the value may be something else than a code address
 	x86      bool        // a register of x86
 }
 

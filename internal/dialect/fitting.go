@@ -42,7 +42,7 @@ type fits struct {
 	direct, beforeBack, back, next, then [256]uint64
 	shapes                               [shapes]uint64 // the kinds of each shape
 	length                               int            // of the anchor
-	digits                               int            // digitsAfter
+	digits                               int            // digitsAfter of the anchor
 
 	// Tables for Prefilter. nearNext and nearThen are next and then for numbers of up to 16 digits.
 	// lineEnd has all kinds for bytes after a number that make the second byte irrelevant. words

@@ -55,7 +55,7 @@ func matchHAProxy(r *Reader, l *Line, at int) bool {
 		place = place[:i]
 	}
 	if len(place) == 0 || bytes.IndexByte(place, ' ') >= 0 {
-		return true // NAME+0xDISTANCE/0xSIZE is an answer, not a function of a kernel
+		return true // answered; true keeps kernel grammars from matching NAME+0xDISTANCE/0xSIZE
 	}
 	f := l.frame()
 	f.Start, f.Kind, f.Value, f.Addr, f.Call = bar, Runtime, addr, addr, Return

@@ -16,8 +16,8 @@ import "bytes"
 //	Kernel Offset: 0x33600000 from 0xffffffff81000000 (relocation range: …)
 //	Kernel Offset: disabled
 
-// A KernelLoad is the relocation of a kernel at its start (KASLR). Later lines of the log set it,
-// so the frames' Reader owns it.
+// A KernelLoad is the relocation of a kernel when it started (KASLR). Later lines of the log set
+// it, so the frames' Reader owns it.
 type KernelLoad struct {
 	Offset uint64 // added to addresses in the file
 	From   uint64 // lowest address in the file; 0 if unknown

@@ -35,7 +35,7 @@ type kernelLog struct {
 	named *Kernel // kernel of the last frames; nil if unknown
 	at    int64   // line that named the kernel, or its first frame
 
-	fault   string // last function named as the place of an instruction
+	fault   string // last function named as the location of an instruction
 	faultAt int64  // line of fault
 	entryAt int64  // last line with a function that saves the registers of stopped code; 0: none
 
@@ -52,7 +52,8 @@ type kernelLog struct {
 // forget forgets the kernel, but not the parsed texts.
 func (n *kernelLog) forget() { *n = kernelLog{texts: n.texts} }
 
-// of returns the kernel of a frame in this line. before is the text before the frame.
+// of returns the kernel of a frame in the line with this number. before is the text before the
+// frame.
 func (n *kernelLog) of(before []byte, line int64) *Kernel {
 	if n.named != nil && line-n.at > FactLines {
 		n.named = nil

@@ -9,7 +9,7 @@ type savedKernel struct {
 	Release string `json:"release,omitempty"` // release last named in the log
 	ID      string `json:"id,omitempty"`
 	Open    bool   `json:"open,omitempty"`  // a report has begun but not named its kernel yet
-	Fault   string `json:"fault,omitempty"` // last function that contained an instruction
+	Fault   string `json:"fault,omitempty"` // last function named as the location of an instruction
 	FaultAt int64  `json:"fault_at,omitempty"`
 	// last line with a function that saves the registers of stopped code
 	EntryAt int64 `json:"entry_at,omitempty"`

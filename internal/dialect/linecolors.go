@@ -17,7 +17,7 @@ type bare struct {
 	cuts []cut
 }
 
-// A cut is a place in a bare's text at which escape sequences were removed.
+// A cut is an offset in a bare's text at which escape sequences were removed.
 type cut struct {
 	at    int // offset in the text
 	total int // bytes removed so far

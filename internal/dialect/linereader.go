@@ -94,7 +94,7 @@ type producers struct {
 
 	// line at which ClickHouse reported a signal; 0: none, or its frames were read
 	clickHouseSignal int64
-	jvmFrame         int64  // line after the last header of native frames
+	jvmFrame         int64  // line of the first native frame, after the header
 	goSignal         uint64 // address of the last signal in C code in a Go program
 }
 

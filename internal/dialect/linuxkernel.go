@@ -28,7 +28,7 @@ var exactBefore = [][]byte{
 	[]byte("pc : "), []byte("PC is at "), []byte("IP is at "), []byte("EIP: "), []byte("rip: "), []byte("IP: "),
 }
 
-// matchKernel matches the functions in a line. The first one's offset is at offset at.
+// matchKernel matches the functions in a line. The offset in the first function is at offset at.
 func matchKernel(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	for range maxAnchors {

@@ -76,8 +76,8 @@ func (l *Line) hashed(h *hashFrame, kind Number) *Frame {
 	return f
 }
 
-// matchLLVMNamed matches a frame that the producer has named: its number counts the inlined calls
-// of earlier frames.
+// matchLLVMNamed matches a frame that the producer has named. It needs no answer, but another
+// number if earlier frames get inlined calls.
 func matchLLVMNamed(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	number, digits, ok := numberBefore(b, at)

@@ -52,7 +52,8 @@ type Frame struct {
 	Rewrite
 }
 
-// A LoggedPlace is the logged address of a frame, and the module that contains it.
+// A LoggedPlace is the location of a frame as logged: its address or offset, and the module that
+// contains it.
 type LoggedPlace struct {
 	// Module is the module's name in the line: a path, a name, or the name by which a program was
 	// called. It is empty if the line has none. ID is its build ID, or zero if neither this line
@@ -86,7 +87,7 @@ type LoggedPlace struct {
 // A Proof holds further facts in a log that show whether a file ran, and reasons why no file can be
 // used.
 type Proof struct {
-	Process uint64 // number of the process in a log with several; 0 if not in the line
+	Process uint64 // number of the process in a log of several processes; 0 if not in the line
 	// number of the process that has logged the line; 0 if the line does not have it, or no known
 	// maps need it
 	PID uint64
@@ -232,8 +233,8 @@ const (
 	// InlineMarked shows the physical function on the logged line. Each call inlined into it has a
 	// line before that, innermost first, as in kernel logs: "f file:line [inline]".
 	InlineMarked
-	// InlineBelow is InlinedBy in Rust's form: each call has its place on the next line, and only
-	// the innermost call has a number and an address.
+	// InlineBelow is InlinedBy in Rust's form: the line after each call has its file and line, and
+	// only the innermost call has a number and an address.
 	InlineBelow
 	// Innermost prints only the innermost call.
 	Innermost
@@ -252,7 +253,7 @@ type Dialect struct {
 	Needs  string // the facts needed to resolve a frame
 	Sample string // a frame as printed in a log
 
-	OnDemand bool // --dialects=auto leaves it out
+	OnDemand bool // not part of --dialects=auto
 
 	// FramePointers is set if the program unwinds its own stack at a fault, if necessary by frame
 	// pointers. A stack's last frame may then be outside all code; the first is at an instruction.
@@ -270,8 +271,8 @@ const (
 	LessESPRust                    // ESPLess on Xtensa, 4 on RISC-V; nothing in old versions
 )
 
-// Placed reports whether next, the line after f's, has the place of f: "at file:line" in Rust,
-// "file:line" or "-> file" in folly, or a build ID in eu-stack -b.
+// Placed reports whether next, the line after f's, has the file and line of f ("at file:line" in
+// Rust, "file:line" or "-> file" in folly), or its build ID (eu-stack -b).
 func (f *Frame) Placed(next []byte) bool {
 	if !f.PlaceBelow || len(next) < f.Start {
 		return false

@@ -22,7 +22,7 @@ const opteeKernel = "tee.elf"
 
 const opteeStack = "Call stack:"
 
-// matchOPTEE matches a line with only an address.
+// matchOPTEE matches a line with only an address after OP-TEE's prefix.
 func matchOPTEE(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)

@@ -17,7 +17,7 @@ type history struct {
 	pastAt  int64 // current line when earlier lines were last read
 	frameAt int64 // the last line with a frame
 	inPast  bool  // lines before the current one are being searched for headers
-	asked   int   // number of times that a grammar has asked for earlier lines
+	asked   int   // number of reads of earlier lines by grammars
 	// number of calls of readPast, including calls that had nothing to read
 	searched int
 }

@@ -14,8 +14,8 @@ func (r *Reader) TextDecides(first, last int64) (yes, inTrace bool) {
 	return yes, open == windowTrace
 }
 
-// Asked returns the number of times that a grammar has asked for earlier lines, and the number of
-// times that earlier lines had to be searched for headers.
+// Asked returns the number of reads of earlier lines by grammars, and the number of searches of
+// earlier lines for headers.
 func (r *Reader) Asked() (lines, headers int) { return r.asked, r.searched }
 
 // SearchPast searches the lines before the line with this number for headers, as Line does if that

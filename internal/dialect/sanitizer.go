@@ -278,7 +278,7 @@ func matchSummary(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// numberBefore parses "#N " before the address at offset at, and returns N and the place of its
+// numberBefore parses "#N " before the address at offset at, and returns N and the Span of its
 // digits. Exactly one blank must follow the digits, and "#" must be at the start of the line or
 // after a blank.
 func numberBefore(b []byte, at int) (n int, digits Span, ok bool) {

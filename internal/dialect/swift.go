@@ -59,7 +59,7 @@ func matchSwift(r *Reader, l *Line, at int) bool {
 	}
 	module := b[name.To+len(in) : to]
 	if len(module) == 0 || len(module) > maxPath || bytes.Contains(module, []byte(" at ")) {
-		return false // the line has its answer
+		return false // the line already has an answer
 	}
 	f.Module = r.modules.name(module)
 	part := Spaced

@@ -36,8 +36,8 @@ func (r *Reader) opened() (w window) {
 	return w | r.openAt(r.number)
 }
 
-// inTrace reports whether a frame was found shortly before. If so, even text that is common in logs
-// may be a frame.
+// inTrace reports whether a frame or a map was found in the last lines. If so, even text that is
+// common in logs may be a frame.
 func (r *Reader) inTrace() bool { return r.opened()&windowTrace != 0 }
 
 // Wants reports whether the line with this number must be read even without an anchor, because a
@@ -58,7 +58,7 @@ func (r *Reader) MayHaveHeader(line []byte) bool {
 		slices.ContainsFunc(lookedBackFor, func(text []byte) bool { return bytes.Contains(line, text) })
 }
 
-// header reads the headers of l's line, and reports whether there is one.
+// header applies the headers in l, and reports whether there are any.
 func (r *Reader) header(l *Line) (found bool) {
 	has := bytesOf(l.Text)
 	for i := range r.headers {
