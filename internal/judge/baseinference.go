@@ -381,8 +381,8 @@ func different(all []biasRange) (n int) {
 	return n
 }
 
-// winner returns the inference for the best candidate, and sets e.best. Its Bits are at most its
-// lead, if the lead is less than runnerUpBits.
+// winner returns the inference for the best candidate, and sets e.best. If its lead over the
+// second-best candidate is less than runnerUpBits, Bits are at most the lead.
 func (e *election) winner() (best Inference) {
 	best.Bits = math.Inf(-1)
 	second := math.Inf(-1)

@@ -49,8 +49,8 @@ func draw(rng *rand.Rand, all []uint64, n int) (some []uint64) {
 	return some
 }
 
-// located returns the number of frames with a place, and the number of frames whose place is not in
-// want.
+// located returns the number of located frames, and the number of these whose address differs from
+// the one in want.
 func located(frames []*Frame, want []uint64) (found, wrong int) {
 	for i, f := range frames {
 		if f.Place.Err == nil && f.Place.Verified != "" {

@@ -26,7 +26,7 @@ const (
 )
 
 // The scores of facts, in bits. A fact of score n is 2^n times as likely at the true bias as at a
-// wrong one. One in 50 to 100 places in code follows a call.
+// wrong one. One in 50 to 100 addresses in code follows a call.
 const (
 	scoreCall       = 4
 	scoreNoCall     = -5
@@ -43,7 +43,7 @@ const (
 type sighting struct {
 	addr uint64
 	call dialect.Call
-	// the file's symbols with name
+	// the file's symbols that may have this name
 	inside []object.Symbol
 	name   string // name of the function that the log has for the address, if any
 }

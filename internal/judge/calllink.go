@@ -91,8 +91,8 @@ func (m *Image) codeAt(addr uint64) []codeRange {
 	return nil
 }
 
-// callEnd returns the end of the call before addr, which is higher than addr if the producer has
-// subtracted from it.
+// callEnd returns the end of the call for addr: addr itself, or a higher address if the producer
+// has subtracted from the return address.
 func (m *Image) callEnd(addr uint64, kind dialect.Call) uint64 {
 	if kind == dialect.Adjusted {
 		// on machines with CallTarget, producers subtract only these distances

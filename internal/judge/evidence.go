@@ -5,7 +5,7 @@ import "slices"
 // Weights of the evidence for a file, in bits. A fact of n bits is also true for one in 2^n files
 // that did not run.
 const (
-	// a call before the address: true for at most one of 32 places in code, as measured in
+	// a call before the address: true for at most one of 32 addresses in code, as measured in
 	// libraries and small programs
 	callBits       = 5
 	failureBits    = 6  // subtracted for a failure, which may be at any of 64 frames
@@ -68,8 +68,9 @@ func (e *Evidence) proves(m *Image) bool {
 	return e.bits() >= proofBits
 }
 
-// refutes reports whether the evidence shows that the file did not run. One failure refutes a file
-// found only by its name. An operator's file needs at least two, since frames may be wrong.
+// refutes reports whether the evidence shows that the file did not run: it has a failure, and
+// weighs less than proofBits. For a file found only by its name, one failure is enough. An
+// operator's file needs two failures, since frames may be wrong.
 func (e *Evidence) refutes(m *Image) bool {
 	switch {
 	case len(e.Failed) == 0:

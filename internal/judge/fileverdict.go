@@ -34,9 +34,9 @@ type verdict struct {
 	inferred  bool      // calls have shown bias
 	inference Inference // evidence of the calls for bias
 
-	weighed [readings]weighing // counts of the Offsetted frames, by reading
-	reading reading            // the chosen reading of Offsetted numbers
-	unread  bool               // no reading agrees with the file, or several do
+	weighed [readings]weighing // counts of the Offsetted frames, by meaning of their numbers
+	reading reading            // chosen meaning of Offsetted numbers
+	unread  bool               // no meaning agrees with the file, or several do
 	unseen  bool               // the file could not be read
 
 	loads map[*dialect.KernelLoad]*moved // load addresses of kernels
@@ -55,7 +55,8 @@ func (v *verdict) evidence(stack int) *Evidence {
 
 // verdictOf returns the verdict on f's module, and opens its file if the module is new. A module
 // that several processes have loaded has a verdict for each load address, and f's address selects
-// one. The verdict is nil if f is decided or has no module, or if the trace has too many modules.
+// one. The verdict is nil if f is already judged or has no module, or if the trace has too many
+// modules.
 func (t *Trace) verdictOf(f *Frame) *verdict {
 	if f.Place.Verified != "" || f.Place.Err != nil || f.Module == "" && f.ID.IsZero() && !f.Program {
 		return nil

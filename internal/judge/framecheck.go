@@ -225,7 +225,7 @@ func (c *check) compareSymbol(_ *Trace, f *Frame) bool {
 func (c *check) compareCall(t *Trace, f *Frame) bool {
 	switch {
 	case c.needsNoCall(f):
-		// the first frame may be the place of a fault
+		// the first frame may be the location of a fault
 		if f.Dialect.FramePointers && f.Number == 0 && c.verified == "" && !c.of.identifies(f) && t.isWithinInstructions(c.of.image.File, c.addr) {
 			c.err = ErrWithin
 			c.contradict()
@@ -275,7 +275,7 @@ func (c *check) missCall(f *Frame) {
 	}
 }
 
-// agree notes that the file has the frame's symbol or code at the logged place.
+// agree notes that the file has the frame's symbol or code at the logged address.
 func (c *check) agree() {
 	c.of.all.Symbols++
 	c.here.Symbols++

@@ -62,7 +62,7 @@ type Trace struct {
 
 	stack     StackState      // the current stack
 	number    int             // number of the last frame
-	signals   map[uint64]bool // the processes whose last frame was a signal's trampoline
+	signals   map[uint64]bool // processes whose last frame was a trampoline
 	corrected bool            // Offsetted numbers of a module are not addresses: see Trace.read
 	inGiven   bool            // a frame was located in a file that the operator has named
 }
@@ -72,7 +72,7 @@ type moduleKey struct {
 	process uint64
 	name    string     // name of the module; empty if its build ID is known
 	id      buildid.ID // build ID of the module
-	prefix  buildid.ID // see Frame
+	prefix  buildid.ID // first bytes of an unknown build ID
 	// number of the load address, from 0, if several processes have loaded the module; see
 	// verdict.elsewhere
 	load int
@@ -142,7 +142,7 @@ func (t *Trace) assignModules(frames []*Frame, facts *dialect.Facts) {
 }
 
 // verdictsOf returns the verdict of each frame's module, with any load bias that is found. The
-// verdict is nil for a frame with an unknown module, and for a frame that is already decided.
+// verdict is nil for a frame with an unknown module, and for a frame that is already judged.
 func (t *Trace) verdictsOf(frames []*Frame, facts *dialect.Facts) []*verdict {
 	for _, f := range frames {
 		t.findBias(f, facts)

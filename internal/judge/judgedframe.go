@@ -14,7 +14,7 @@ type Frame struct {
 	mapped bool // the module is known only from maps in the log
 	// the mapping in a living process that identifies the module; nil without one
 	live *ProcessMap
-	// a mapping at a predictable address, which the stack has to prove; nil after that
+	// a mapping at a predictable address, which the stack has to prove; nil after the attempt
 	likely *ProcessMap
 }
 
@@ -38,7 +38,7 @@ type Place struct {
 	Err      error  // why the frame is not located; nil if it is
 }
 
-// The proofs of an answer: the values of Place.Verified.
+// The values of Place.Verified: how a location was proved.
 const (
 	ByBuildID = "build-id" // the log has the build ID of the file
 	BySymbol  = "symbol"   // the file has the log's symbol at the logged distance

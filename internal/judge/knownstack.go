@@ -12,7 +12,7 @@ import (
 // files. The KnownStack keeps the evidence of the stack, which counts for later stacks.
 type KnownStack struct {
 	frames  int
-	first   dialect.Frame // with the fields of the first frame that separate it from earlier stacks
+	first   dialect.Frame // only the fields of the first frame that separate it from earlier stacks
 	end     StackState    // state after the last frame; its Stack is not used
 	called  bool          // check.called of the first frame, if matters is set
 	matters bool

@@ -10,7 +10,7 @@ import (
 
 const (
 	refinedBits = 10      // maximum bits that the evidence may lack for the calls to be counted
-	linkSamples = 1 << 15 // about how many places are tried for the addresses of two frames
+	linkSamples = 1 << 15 // approximate number of positions tried for the addresses of two frames
 )
 
 // The weight, in bits, of a call that leads to the function of the called frame. It grows with the
@@ -48,8 +48,8 @@ func (e *election) link(outer, inner *Frame, bias uint64) (weight float64, how l
 	return max(0, min(weight, most, maxLinkWeight)-math.Log2(float64(1+jumps))), how
 }
 
-// A call contradicts the bias if its target neither has the called frame nor jumps to it, or the
-// file is another build. Some real stacks have such calls, through unknown jumps.
+// If the target of a call neither contains the called frame nor jumps to it, the bias is wrong, or
+// the file is another build. Some real stacks have such calls, through unknown jumps.
 const (
 	contradictionBits  = 6
 	mostContradictions = 2 // in a short stack; one more for each 16 frames
@@ -120,8 +120,8 @@ func (e *election) refine(in *Inference, most int) (work int) {
 }
 
 // countLinks moves the addresses of outer and inner together through the code, by multiples of 16
-// bytes, to which functions are aligned. tried is the number of places. linked is the number of
-// places at which a direct call that ends at outer's address leads to inner's function.
+// bytes, to which functions are aligned. tried is the number of positions. linked is the number of
+// positions at which a direct call that ends at outer's address leads to inner's function.
 func (e *election) countLinks(outer, inner *Frame) (linked, tried int) {
 	const align = 16
 	distance := inner.Addr - outer.Addr

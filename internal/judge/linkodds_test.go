@@ -8,7 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Among sampled places, calls lead to the next frame by coincidence as often as among all places.
+// Among sampled positions, calls lead to the next frame by coincidence as often as among all
+// positions.
 func TestSampledLinksAreAsRareAsAll(t *testing.T) {
 	const path = "/lib/x86_64-linux-gnu/libc.so.6"
 	testenv.Need(t, path)

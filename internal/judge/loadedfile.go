@@ -76,5 +76,5 @@ func (t *Trace) useRun(c *check) {
 	}
 }
 
-// ForgetRuns forgets the processes of the log: the next line is from another log.
+// ForgetRuns drops the facts about processes. It is called before lines of another log.
 func (m *Memory) ForgetRuns() { m.runs, m.bases = recent[run, usage]{}, recent[sum, uint64]{} }

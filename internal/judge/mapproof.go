@@ -54,7 +54,8 @@ func (t *Trace) proveMapsOfStack(stack []*Frame) {
 	}
 }
 
-// provesMap reports whether the return addresses in a stack prove the mapping that f is likely in.
+// provesMap reports whether the return addresses in a stack prove f.likely, the mapping at f's
+// address.
 func (t *Trace) provesMap(f *Frame, stack []*Frame) (yes bool) {
 	m, mapped := f.likely, *f.Frame
 	mapped.ID = m.ID

@@ -75,7 +75,7 @@ type Verdict struct {
 	Tried int        `json:"tried,omitempty"` // length of Seen at the last search
 	Usual uint64     `json:"usual,omitempty"` // a likely bias
 
-	Weighed [3]Weighing `json:"weighed,omitzero"` // weights of the readings of Offsetted frames
+	Weighed [3]Weighing `json:"weighed,omitzero"` // counts for each meaning of Offsetted numbers
 	Reading int         `json:"reading,omitempty"`
 	Unread  bool        `json:"unread,omitempty"`
 	Unseen  bool        `json:"unseen,omitempty"`

@@ -95,8 +95,8 @@ func (n *names) shown(f *object.File, name string, word []byte) (all []object.Sy
 	return all, true
 }
 
-// rustHash returns the hash at the end of a Rust name, or "". No two symbols have the same hash:
-// hb4f9496a9a3f4b05 in ledger::settle::hb4f9496a9a3f4b05.
+// rustHash returns the hash at the end of a Rust name, such as hb4f9496a9a3f4b05 in
+// ledger::settle::hb4f9496a9a3f4b05, or "". The hash is unique among symbols.
 func rustHash(name string) string {
 	const digits = 16
 	at := len(name) - digits
