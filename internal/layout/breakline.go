@@ -47,7 +47,7 @@ func (k *Display) breakLine(buf []byte) []byte {
 	}
 }
 
-// A breaker adds the parts of a line, with a line end before each part that does not fit.
+// A breaker adds the parts of a line to dst. It adds a line end before each part that does not fit.
 type breaker struct {
 	dst    []byte
 	start  int // offset of the line in dst

@@ -25,7 +25,7 @@ type lineKind uint8
 const (
 	otherLine    lineKind = iota // ends the backtrace
 	frameLine                    // a frame
-	attachedLine                 // part of the frame on the line before
+	attachedLine                 // part of the frame on the preceding line
 )
 
 // A FoldFrame describes a line of output that may show a frame. Its strings are printable.

@@ -66,7 +66,7 @@ func bareFunction(name string) string {
 	return name
 }
 
-// FunctionAndLine lays out a function with its file, line and column, as FUNCTION FILE:LINE:COLUMN.
+// FunctionAndLine appends a function with its file, line and column, as FUNCTION FILE:LINE:COLUMN.
 func (l *Line) FunctionAndLine(t Frame) {
 	l.Display.Breakable(len(l.Buf))
 	l.Function(t.Name)

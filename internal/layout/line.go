@@ -17,7 +17,7 @@ type Colors uint8
 
 const (
 	Kept     Colors = iota // appended unchanged; answers have no colours
-	Followed               // restored after coloured answers; they end with each line
+	Followed               // restored after coloured answers, and ended with each line
 	Removed                // removed; answers have no colours either
 	// kept in the text, but no answer can complete an unfinished sequence; answers have no colours
 	Separate
@@ -27,7 +27,7 @@ const (
 const MaxRepeat = 4 << 10
 
 // A Line is the text of the current line so far: text of the log, and answers (resolved names and
-// places) in place of markup elements and raw frames.
+// locations) in place of markup elements and raw frames.
 //
 // If colours are followed, a Line has two colours: the log's, and the output's current one. It
 // prints a sequence only before text, and only if the two differ.
@@ -75,7 +75,7 @@ func (l *Line) Pen(to sgr.State) {
 	}
 }
 
-// penTo is Pen without the check of Colors. It is not inlined, so that Pen can be.
+// penTo is Pen without the check of Colors. It is not inlined, so that Pen can be inlined.
 //
 //go:noinline
 func (l *Line) penTo(to sgr.State) {

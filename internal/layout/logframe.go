@@ -68,9 +68,8 @@ func (l *Line) LogKernel(text []byte, at int, fr *judge.Frame, look sgr.State) i
 	return end
 }
 
-// EndsFrame reports whether rest, the log's text after the last answer in a line, belongs to
-// the frame. It must consist of groups in brackets, such as (/lib/libc.so.6+0x2b) (BuildId:
-// aabb).
+// EndsFrame reports whether rest, the log's text after the last answer in a line, belongs to the
+// frame. rest must consist of groups in brackets, such as (/lib/libc.so.6+0x2b) (BuildId: aabb).
 func EndsFrame(rest []byte) bool {
 	depth := 0
 	for _, c := range rest {

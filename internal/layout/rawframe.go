@@ -87,7 +87,7 @@ func (l *Line) NumberedCall(text []byte, fr *judge.Frame, t Frame, depth int) {
 
 // PlaceBelow appends a line with the file and line of a call, indented as in Rust's backtraces.
 func (l *Line) PlaceBelow(text, eol []byte, fr *judge.Frame, t Frame) {
-	if t.File == "" || t.Line == "0" { // Rust omits it without a line
+	if t.File == "" || t.Line == "0" { // Rust prints no location without a line
 		return
 	}
 	l.NextLine(eol)

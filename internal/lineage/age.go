@@ -47,7 +47,7 @@ func sortByAge(files []candidate, before []string, all []File) {
 	}
 }
 
-// sortByNumber is sortByAge for names of one shape, which is of.
+// sortByNumber is sortByAge for files whose names all have one shape, given by of.
 func sortByNumber(of string, files []candidate, before []string, all []File) {
 	var names []File
 	for _, f := range files {
@@ -82,9 +82,9 @@ func sortByNumber(of string, files []candidate, before []string, all []File) {
 }
 
 // votesOf returns a positive number if the numbers in names of this shape grow with the files'
-// times, and a negative number if they shrink. It compares files with successive numbers. An
-// archive may have the time of its compression. Therefore archives are compared with each other,
-// and with a plain file only if the archive's time is earlier.
+// times, a negative number if they shrink, and 0 if the times do not decide. It compares files with
+// successive numbers. An archive may have the time of its compression. Therefore archives are
+// compared with each other, and with a plain file only if the archive's time is earlier.
 func votesOf(of string, all []File) (votes int) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c File) bool { return shape(c.Path) != of })
 	slices.SortFunc(all, func(a, b File) int { return compareNumbers(a.Path, b.Path) })

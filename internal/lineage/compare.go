@@ -7,10 +7,10 @@ import (
 )
 
 // copyWindow is the number of bytes before an offset that sameUpTo compares, in addition to the
-// heads.
+// bytes in State.Head.
 const copyWindow = 4 << 10
 
-// sameUpTo reports whether the first n bytes of a and b are the same, judged by the heads and the
+// sameUpTo reports whether the first n bytes of a and b are the same, judged by State.Head and the
 // last bytes before n. It returns these last bytes. It returns false if n is 0 or a file cannot be
 // read.
 func sameUpTo(a, b Content, n int64) (last []byte, same bool) {

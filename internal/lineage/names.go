@@ -24,7 +24,8 @@ func IsArchive(name string) bool {
 // IsPacked reports whether name is the name of a compressed or temporary file.
 func IsPacked(name string) bool { return packedBase(name) != "" }
 
-// packedBase returns name without the suffix of a compressed or temporary file, or "".
+// packedBase returns name without the suffix of a compressed or temporary file, or "" if name has
+// no such suffix.
 func packedBase(name string) string {
 	for _, end := range unreadSuffixes {
 		if i := len(name) - len(end); i > 0 && strings.EqualFold(name[i:], end) {

@@ -197,8 +197,8 @@ func (r *modelReader) steps(steps []Step) (all []*modelContent) {
 	return all
 }
 
-// truncated continues with copies of the old content, and then at the beginning. If there are no
-// copies, it does so only if sure is set, and returns false if not.
+// truncated continues with copies of the old content, and then at the beginning of the file. If
+// there are no copies and sure is not set, it does nothing and returns false.
 func (r *modelReader) truncated(sure bool) bool {
 	var now Content
 	if f := r.d.files[logPath]; f != nil {

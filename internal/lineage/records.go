@@ -21,7 +21,7 @@ type Records struct {
 	goneMarks map[*Log][]Mark
 }
 
-// NewRecords returns empty records.
+// NewRecords returns Records without any record or mark.
 func NewRecords() *Records {
 	return &Records{byID: make(map[ID]*record), goneMarks: make(map[*Log][]Mark)}
 }
