@@ -109,7 +109,6 @@ func (r *Reader) bpfCall(entry bool) Call {
 	return System
 }
 
-// bpfFrame reports whether b is a frame of bpftrace or bcc.
 func bpfFrame(b []byte) bool {
 	from := blanksAfter(b, 0)
 	if hasAt(b, from, "0x") {

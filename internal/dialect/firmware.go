@@ -204,8 +204,8 @@ func isCut(b []byte, from, end int) bool {
 
 func isWordAt(b []byte, at int) bool { return at < len(b) && isWord(b[at]) }
 
-// isExceptionReturn reports whether the value of a Cortex-M link register is not an address, but
-// EXC_RETURN, the mode in which an exception returns (also in Armv8-M), or the reset value.
+// isExceptionReturn reports whether the value of a Cortex-M link register is not an address: it is
+// EXC_RETURN, which encodes how an exception returns (also in Armv8-M), or the reset value.
 func isExceptionReturn(value uint64) bool { return value >= 0xffffff80 && value <= 0xffffffff }
 
 // Addresses of devices usually have 32 bits. On Xtensa with windowed registers, a return address

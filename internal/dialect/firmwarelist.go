@@ -10,7 +10,7 @@ import "bytes"
 //	0x42002f4c
 //	0x42000b0e
 //
-// The producer subtracts 3 from return addresses on Xtensa, and 4 on RISC-V, even if the call
+// esp-backtrace subtracts 3 from return addresses on Xtensa, and 4 on RISC-V, even if the call
 // instruction has 2 bytes. Versions before 2023 subtract nothing after an exception.
 var espRust = Dialect{
 	Name: "esp-backtrace", Who: "Rust on ESP32: the backtraces of esp-backtrace",

@@ -33,7 +33,6 @@ func sampleLogs(t *testing.T) (logs [][]byte) {
 	return logs
 }
 
-// eachAnchor calls do with each anchor of line.
 func eachAnchor(line []byte, do func(a anchor, at int)) {
 	for last := range line {
 		if a, at, ok := anchorTo(line, last); ok && ends[line[last]] {
@@ -136,7 +135,6 @@ func TestOtherLinesOfABlockChangeNothing(t *testing.T) {
 	}
 }
 
-// In logs with many numbers but no frames, no grammar is tried.
 func TestNoGrammarIsTriedInOrdinaryLines(t *testing.T) {
 	const log = `Nov 20 10:02:03 node07 kernel: segment 0x1234abcd: irq 3, status=0x00ff at 0x0123456789abcdef (flags 0x1f)
 Nov 20 10:02:03 node07 kernel: token 0x9c84ab0: irq 8, status=0x9810 at 0x7e3a3c7379cf1252 (flags 0x2d)

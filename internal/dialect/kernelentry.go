@@ -79,7 +79,6 @@ func isWarning(before []byte) bool { return bytes.Contains(before, []byte("WARNI
 // fault.
 var links = [][]byte{[]byte("lr : "), []byte("ra : "), []byte("LR is at ")}
 
-// isLink reports whether before, the text before a function, ends with one of links.
 func isLink(before []byte) bool {
 	for _, text := range links {
 		if bytes.HasSuffix(before, text) {

@@ -54,7 +54,6 @@ var hexValues = func() (values [256]byte) {
 
 func isDigit(c byte) bool { return c-'0' < 10 }
 
-// isWord reports whether c is a letter, a digit or an underscore.
 func isWord(c byte) bool {
 	return isDigit(c) || isLetter(c) || c == '_'
 }

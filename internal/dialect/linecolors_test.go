@@ -59,7 +59,6 @@ func TestColoursChangeNoFrame(t *testing.T) {
 	}
 }
 
-// MayMatch accepts the marks of frames in lines with colours.
 func TestMarksInColourAreNotRejected(t *testing.T) {
 	for _, line := range []string{
 		"\x1b[31m#3  0x56302222a0e2 in ?? ()\x1b[0m",

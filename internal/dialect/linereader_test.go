@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// anchorTo finds each anchor at its last byte, and no other text.
 func TestAnchorsAreFoundAtTheirLastByte(t *testing.T) {
 	for a, text := range anchorText {
 		line := []byte("  " + text)

@@ -166,7 +166,7 @@ type Rewrite struct {
 	Footnote bool
 }
 
-// A Symbol is the symbol near a frame's address, according to the producer.
+// A Symbol is the symbol near a frame's address, as printed in the log.
 type Symbol struct {
 	Name   string // mangled or demangled; empty if the line has none
 	Offset int64  // offset of the frame's address in the symbol
@@ -246,7 +246,7 @@ const (
 	InlineNumbered
 )
 
-// A Dialect is a form in which programs print backtraces.
+// A Dialect is a form in which programs, the producers of the frames, print backtraces.
 type Dialect struct {
 	Name   string // for --dialects
 	Who    string // the programs, in a few words

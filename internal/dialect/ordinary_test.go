@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Ordinary logs have no frames, whatever numbers they contain: logs of servers and kernels, traces
-// of system calls, hexdumps, source code. With TEST_LONG=1 they have 1 GiB.
+// The logs are of servers and kernels, traces of system calls, hexdumps and source code: 16 MiB, or
+// 1 GiB with TEST_LONG=1.
 func TestOrdinaryLogsHaveNoFrames(t *testing.T) {
 	size := fuzztest.LongOr(1<<30, 16<<20)
 	r := rand.New(rand.NewPCG(14, 1))
@@ -48,7 +48,6 @@ func TestOrdinaryLogsHaveNoFrames(t *testing.T) {
 	}
 }
 
-// Logs and texts on this machine have no frames either.
 func TestLogsOfThisMachineHaveNoFrames(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"/var/log/*.log", "/var/log/apt/*", "/var/log/dmesg", "/usr/share/doc/*/README*", "/usr/include/*.h", "/usr/include/x86_64-linux-gnu/asm/*.h"} {

@@ -202,5 +202,4 @@ func matchStrace(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// straceFrame reports whether b is a frame of strace -k.
 func straceFrame(b []byte) bool { return hasAt(b, 0, " > ") && bytes.HasSuffix(b, []byte("]")) }

@@ -47,7 +47,6 @@ func TestIsCounterFindsEachRegister(t *testing.T) {
 	}
 }
 
-// For x86 kernels, other firmware dialects are not read.
 func TestKernelsOfX86HaveNoFirmware(t *testing.T) {
 	r := NewReader(nil)
 	r.Firmware = true

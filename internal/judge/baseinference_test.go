@@ -41,7 +41,7 @@ func at(bias uint64, addrs []uint64) (all []uint64) {
 	return all
 }
 
-// draw returns n random elements of all.
+// draw returns n random elements of all, which may repeat.
 func draw(rng *rand.Rand, all []uint64, n int) (some []uint64) {
 	for range n {
 		some = append(some, all[rng.IntN(len(all))])

@@ -267,7 +267,8 @@ func (s *sighting) agrees(m *Image, b *bias) bool {
 		return false
 	}
 	addr := s.lookup() - b.at
-	// the producer may have looked up the return address, at which the next function may begin
+	// the name in the log may be from a lookup of the return address, at which the next function
+	// may begin
 	return m.isCode(addr) && (len(s.inside) == 0 || isInside(s.inside, addr) || isInside(s.inside, s.addr-b.at))
 }
 

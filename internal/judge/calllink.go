@@ -91,11 +91,11 @@ func (m *Image) codeAt(addr uint64) []codeRange {
 	return nil
 }
 
-// callEnd returns the end of the call for addr: addr itself, or a higher address if the producer
-// has subtracted from the return address.
+// callEnd returns the end of the call for addr: addr itself, or a higher address if the program
+// that printed addr has subtracted from the return address.
 func (m *Image) callEnd(addr uint64, kind dialect.Call) uint64 {
 	if kind == dialect.Adjusted {
-		// on machines with CallTarget, producers subtract only these distances
+		// on machines with CallTarget, programs subtract only these distances from return addresses
 		for _, less := range []uint64{1, 2, 4} {
 			if yes, known := m.File.CallEndsAt(addr + less); yes && known {
 				return addr + less

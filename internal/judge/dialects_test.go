@@ -13,5 +13,4 @@ func named(name string) *dialect.Dialect {
 	panic("no dialect " + name)
 }
 
-// frame returns an unlocated Frame.
 func frame(f dialect.Frame) *Frame { return &Frame{Frame: &f} }

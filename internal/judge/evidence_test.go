@@ -118,7 +118,6 @@ func TestYoungerFilesNeedMoreProof(t *testing.T) {
 	}
 }
 
-// placed returns the number of located frames.
 func placed(frames []*Frame) (n int) {
 	for _, f := range frames {
 		if f.Place.Err == nil {
@@ -302,7 +301,6 @@ func TestCallsThatLeadElsewhere(t *testing.T) {
 	}
 }
 
-// A call of a function in another file does not lead to a function of this file.
 func TestCallsOfLibrariesLeadElsewhere(t *testing.T) {
 	g, _, inMain := startedProgram(t)
 	text, _ := g.m.File.Section(".text")
@@ -339,7 +337,8 @@ func TestFunctionsAreDecodedOnce(t *testing.T) {
 
 // A fault reported by a sanitizer is never inside an instruction: such an address refutes the file.
 // begins lists the addresses of the instructions in the function local. The report has one of these
-// addresses, or the address before. For other producers, the first frame's address may be anywhere.
+// addresses, or the address before. In reports of other programs, the first frame's address may be
+// anywhere.
 func TestNoFaultIsWithinAnInstruction(t *testing.T) {
 	const start, end = 0x13b0, 0x13cb
 	begins := []uint64{start, 0x13b7, 0x13b9, 0x13bb, 0x13bd, 0x13c0, 0x13c2, 0x13c4, 0x13c6, 0x13c9, end}

@@ -170,14 +170,14 @@ func (m *Image) followsSystemCall(addr uint64) bool {
 
 func (m *Image) isCode(addr uint64) bool { return m.File.ExecCovers(addr) }
 
-// followsCall reports whether a call may end at addr. If the producer has subtracted from the
-// address, followsCall tries the usual differences. known is false if calls cannot be recognized
-// there.
+// followsCall reports whether a call may end at addr. If the program that printed addr has
+// subtracted from the return address, followsCall tries the usual differences. known is false if
+// calls cannot be recognized there.
 func (m *Image) followsCall(addr uint64, kind dialect.Call) (yes, known bool) {
 	if kind != dialect.Adjusted {
 		return m.File.CallEndsAt(addr)
 	}
-	// RISC-V and Thumb: 2; AArch64 and Arm: 4; MIPS: 8; some producers subtract 1 on all machines
+	// differences on RISC-V and Thumb: 2; AArch64 and Arm: 4; MIPS: 8; any machine: 1
 	distances := []uint64{1, 2, 4, 8}
 	switch m.File.Machine {
 	case elf.EM_X86_64, elf.EM_386:

@@ -88,8 +88,8 @@ func (c *check) agrees(f *Frame) bool {
 	return c.of.isClear() && (c.of.biased || f.Kind != dialect.Runtime) && (c.of.isBuildOf(f) || c.of.isSure())
 }
 
-// isOrdinary reports whether f has a module, was not located by maps, and has no field that only
-// frames of few producers have, such as listed code.
+// isOrdinary reports whether f has a module, was not located by maps, and has no field that is
+// rarely set, such as listed code.
 func (f *Frame) isOrdinary() bool {
 	if f.Module == "" || f.mapped || f.live != nil || f.likely != nil || f.Program || !f.Prefix.IsZero() {
 		return false
@@ -225,7 +225,7 @@ func (t *Trace) locatesAll(stacks []*KnownStack, steps int) (state StackState, o
 	return state, true
 }
 
-// again returns the run of an equal frame in t.
+// again returns the run of an equal frame in the trace t.
 func (t *Trace) again(r run) run {
 	if r.trace != 0 {
 		r.trace = t.serial

@@ -22,9 +22,9 @@ func (c *check) espOnRISCV(call dialect.Call) dialect.Call {
 	return dialect.Either
 }
 
-// espRust returns the kind of the address in a frame of esp-backtrace. This producer subtracts
-// espRustLess bytes from return addresses, or dialect.ESPLess on Xtensa. If a call ends at the
-// original address, espRust restores that address.
+// espRust returns the kind of the address in a frame of esp-backtrace, which subtracts espRustLess
+// bytes from return addresses, or dialect.ESPLess on Xtensa. If a call ends at the original
+// address, espRust restores that address.
 func (c *check) espRust() dialect.Call {
 	less := uint64(espRustLess)
 	if c.of.image.File.Machine == elf.EM_XTENSA {

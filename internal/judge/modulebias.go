@@ -95,7 +95,8 @@ func biasBy(m *Image, f *Frame, facts *dialect.Facts) (bias uint64, ok bool) {
 		return m.biasOfText(fact.Text)
 	}
 	if addr, ok := numbered(m, f); ok {
-		// a producer may subtract from the number but not from the address
+		// the program that printed the frame may have subtracted from the number but not from the
+		// address
 		for _, less := range []uint64{0, 1, 2, 4} {
 			if bias = f.Addr - less - addr; bias%pageSize == 0 {
 				return bias, true

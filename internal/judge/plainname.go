@@ -2,8 +2,8 @@ package judge
 
 import "strings"
 
-// plainName returns a demangled name without the parts that some producers omit: return type,
-// parameters, template arguments, qualifiers and suffixes.
+// plainName returns a demangled name without the parts that some programs omit in logs: return
+// type, parameters, template arguments, qualifiers and suffixes.
 func plainName(name string) string {
 	name = strings.ReplaceAll(name, "(anonymous namespace)", "{anonymous}")
 	var b strings.Builder

@@ -16,9 +16,9 @@ type TraceState struct {
 	StackState
 	Corrected bool `json:"corrected,omitempty"` // Offsetted numbers of a module are not addresses
 	Worked    int  `json:"worked,omitempty"`    // comparisons made by the search for biases
-	// frames located only by old maps that agree with the maps
+	// frames, located only by old maps, that agree with the files of the maps
 	Agree int `json:"agree,omitempty"`
-	// frames located only by old maps that contradict the maps
+	// frames, located only by old maps, that contradict the files of the maps
 	Fail int `json:"fail,omitempty"`
 }
 

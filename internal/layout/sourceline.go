@@ -82,7 +82,6 @@ func AppendCaret(dst []byte, number uint32, caret int) []byte {
 	return append(appendBlanks(dst, caret-at-len(" |")), '^')
 }
 
-// appendBlanks appends n blanks, if n is positive.
 func appendBlanks(dst []byte, n int) []byte {
 	for ; n > 0; n-- {
 		dst = append(dst, ' ')

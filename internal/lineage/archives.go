@@ -79,7 +79,6 @@ func (l *Log) mayBeOfEmpty(beside *Family, f File) bool {
 	return l.family != nil && !slices.ContainsFunc(l.family.Archives, isOld) && slices.ContainsFunc(l.read, isGone)
 }
 
-// isOpen reports whether held has the file with this ID.
 func isOpen(held []Content, id ID) bool {
 	return slices.ContainsFunc(held, func(c Content) bool { return c.State().ID == id })
 }

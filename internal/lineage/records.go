@@ -137,7 +137,7 @@ func (l *Log) leave(c Content) {
 		return
 	}
 	m := Mark{Dev: s.ID.Dev, Ino: s.ID.Ino, Head: Hash(s.Head), Len: len(s.Head), Off: s.Size, Time: s.ModTime}
-	if l.Unpacks && !s.Opaque { // its archive may have to be recognised
+	if l.Unpacks && !s.Opaque { // its archive may have to be recognized
 		before := make([]byte, min(m.Off, RecentSize))
 		if _, err := c.ReadAt(before, m.Off-int64(len(before))); err == nil || err == io.EOF {
 			m.RecentHash = Hash(before)
@@ -158,7 +158,7 @@ func (l *Log) AddGone(marks ...Mark) {
 
 // keepMarks is AddGone with the records locked.
 func (l *Log) keepMarks(marks ...Mark) {
-	if !l.Unpacks || len(marks) == 0 { // only archives are recognised by marks
+	if !l.Unpacks || len(marks) == 0 { // only archives are recognized by marks
 		return
 	}
 	all := l.records.goneMarks[l]

@@ -289,7 +289,7 @@ func (l *Log) ignoreSaved(from Entry, all []Content, now Content, since time.Tim
 			l.leave(c)
 		}
 	}
-	// the other marks are needed to recognise archives
+	// the other marks are needed to recognize archives
 	l.AddGone(slices.DeleteFunc(rest, l.isListedArchive)...)
 }
 
