@@ -144,7 +144,8 @@ func (r *Reader) died(l *Line, close, at int, addr uint64) bool {
 	return true
 }
 
-// maxComm bounds the bytes of a process name in the kernel, which may have blanks.
+// maxComm is the maximum length of a process name in the kernel, in bytes. The name may contain
+// blanks.
 const maxComm = 15
 
 // processName returns the start of the name of the process whose PID ends at close.

@@ -31,5 +31,5 @@ func (n *kernelLog) takeCode(text []byte, line int64, inPast bool) bool {
 	return true
 }
 
-// userCounter notes that the next code belongs to a process, not to the kernel.
+// userCounter handles the program counter of a process: the next code is not the kernel's.
 func userCounter(r *Reader, _ []byte, _ int) { r.kernel.code = nil }

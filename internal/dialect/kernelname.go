@@ -49,7 +49,7 @@ type kernelLog struct {
 	texts kernelTexts
 }
 
-// forget forgets the kernel, but not the parsed texts.
+// forget resets n, but keeps the cached texts.
 func (n *kernelLog) forget() { *n = kernelLog{texts: n.texts} }
 
 // of returns the kernel of a frame in the line with this number. before is the text before the

@@ -218,7 +218,8 @@ type Edit struct {
 	After  string
 }
 
-// An Inline is the way to print the inlined calls at an address. The zero value is addr2line's.
+// An Inline is the way to print the inlined calls at an address. The zero value is the way of
+// addr2line.
 type Inline uint8
 
 const (

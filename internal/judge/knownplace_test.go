@@ -74,8 +74,8 @@ func TestTheEntryShowsTheBase(t *testing.T) {
 	}
 }
 
-// All programs begin in the same way. A stack whose entry and main are as far apart as in another
-// build shows no base.
+// All programs begin in the same way: the entry and main of another build must not show a wrong
+// base.
 func TestTheEntryOfAnotherProgramShowsNoBase(t *testing.T) {
 	g, entry, inMain := startedProgram(t)
 	rng := rand.New(rand.NewPCG(21, 22))
