@@ -95,8 +95,8 @@ func breakpadModule(r *Reader, b []byte, at int) {
 	r.facts.AddModule(ModuleFact{Name: string(rest[:comma]), Prefix: prefix, Main: bytes.Contains(b[:at], []byte("  (main)"))})
 }
 
-// debugID returns the first 16 bytes of the build ID from an identifier of Breakpad: a GUID, whose
-// first three fields have their bytes reversed, and an age.
+// debugID returns the first 16 bytes of the build ID from an identifier of Breakpad. The identifier
+// is a GUID, whose first three fields have their bytes reversed, and an age.
 func debugID(digits []byte) (id buildid.ID, ok bool) {
 	if len(digits) <= 32 {
 		return id, false

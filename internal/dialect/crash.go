@@ -76,8 +76,8 @@ func codeLine(r *Reader, b []byte, at int) {
 	}
 }
 
-// counterLine sets the last crash's address from the program counter of a dump of registers, unless
-// the address is known or the counter is outside of the mapping.
+// counterLine sets the last crash's address from the program counter of a dump of registers. It
+// ignores the counter if the address is known, or if the counter is outside of the mapping.
 func counterLine(r *Reader, b []byte, at int) {
 	if len(r.deaths.crashes) == 0 || r.inPast {
 		return

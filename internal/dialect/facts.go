@@ -22,8 +22,8 @@ const (
 const PageSize = 4096
 
 // PlainBase is the address at which Linux loads a position-independent x86-64 program without
-// randomization, as under gdb: two thirds of the address space (ELF_ET_DYN_BASE), rounded to a
-// page.
+// randomization, as under gdb. It is two thirds of the address space (ELF_ET_DYN_BASE), rounded to
+// a page.
 const PlainBase = 0x555555554000
 
 // A Map is a mapping of a file in a process.

@@ -55,7 +55,7 @@ func (t *tables) trying() *tables {
 }
 
 // The tables reject only anchors that the grammars also reject: the frames are the same if all
-// grammars are tried, in each sample, in samples with one byte changed, and in cut samples.
+// grammars are tried. The test tries each sample, samples with one byte changed, and cut samples.
 func TestTheTablesRejectWhatNoGrammarMatches(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	fast, slow := NewReader(nil), NewReader(nil)

@@ -112,8 +112,8 @@ func matchFaultOffset(_ *Reader, l *Line, at int) bool {
 }
 
 // ofWasmtime reports whether name, from a frame in Rust's form, is wasmtime's text for a module and
-// a function: ledger.wasm!settle, <unknown>!<wasm function 42>. named is set if the function has a
-// name.
+// a function. Examples are ledger.wasm!settle and <unknown>!<wasm function 42>. named is set if the
+// function has a name.
 func ofWasmtime(name []byte) (is, named bool) {
 	module, function, _ := bytes.Cut(name, []byte("!"))
 	number := bytes.HasPrefix(function, []byte("<wasm function "))

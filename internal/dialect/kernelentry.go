@@ -4,7 +4,8 @@ import "bytes"
 
 // entries are the kernel functions that save the registers of code stopped by an interrupt or a
 // fault. The next frame has the address of the instruction at which the code was stopped. x86-64
-// prints it only in recorded stacks, as by lockdep; in other stacks a line with RIP follows.
+// prints that frame only in recorded stacks, as by lockdep. Its other stacks have a line with RIP
+// instead.
 var entries = [][]byte{
 	[]byte("el1h_64_"), []byte("el1t_64_"), []byte("el1_irq+"), []byte("el1_sync+"), []byte("el1_error+"), // arm64
 	[]byte("asm_exc_"), []byte("asm_sysvec_"), []byte("asm_common_interrupt+"), // x86-64

@@ -23,9 +23,9 @@ type grammar struct {
 	direct, back string
 
 	// Three further sets of bytes reject nearly all anchors that match would reject. before: the
-	// byte before back's byte. next: the byte after the anchor's hexadecimal digits, or after the
-	// anchor if digitsAfter is 0. then: the byte after next's byte and blanks. '\n' is also the end
-	// of the line.
+	// byte before the byte of back. next: the byte after the anchor's hexadecimal digits, or after
+	// the anchor if digitsAfter is 0. then: the byte after the byte of next and any blanks. '\n' is
+	// also the end of the line.
 	before, next, then string
 	shape              shape
 

@@ -272,8 +272,9 @@ const (
 	LessESPRust                    // ESPLess on Xtensa, 4 on RISC-V; nothing in old versions
 )
 
-// Placed reports whether next, the line after f's, has the file and line of f ("at file:line" in
-// Rust, "file:line" or "-> file" in folly), or its build ID (eu-stack -b).
+// Placed reports whether next, the line after f's, has the file and line of f, or its build ID. The
+// forms are "at file:line" in Rust, "file:line" or "-> file" in folly, and an ID in brackets in
+// eu-stack -b.
 func (f *Frame) Placed(next []byte) bool {
 	if !f.PlaceBelow || len(next) < f.Start {
 		return false

@@ -32,8 +32,8 @@ const (
 	mongoProgram  = "mongod"
 
 	// On x86-64, firstMapped is above the base of any program and below the base of any library.
-	// Linux loads programs at two thirds of the address space (ELF_ET_DYN_BASE) plus a random
-	// offset of up to 2^40, and libraries at the end of the address space.
+	// Linux loads programs at two thirds of the address space (ELF_ET_DYN_BASE), plus a random
+	// offset of up to 2^40. It loads libraries at the end of the address space.
 	firstMapped = 0x7000_0000_0000
 )
 

@@ -82,8 +82,8 @@ func (r *Reader) SetFacts(f Facts) { r.facts.Facts = f }
 // ownership of f.
 func (r *Reader) SetEarlierFacts(f Facts) { r.facts.Facts, r.facts.at = f, 0 }
 
-// AddModule adds a module that the log names near the current line, but outside of the lines that r
-// reads, as in a field of a journal entry.
+// AddModule adds a module that the log names near the current line, but not in a line that r reads.
+// An example is a field of a journal entry.
 func (r *Reader) AddModule(m ModuleFact) {
 	r.facts.touch(r.number)
 	r.facts.AddModule(m)

@@ -4,9 +4,9 @@ package dialect
 // again.
 
 // TextDecides reports whether only the text of the lines numbered first to last decides how their
-// frames are read: no other line has announced a dialect, maps or a fact that a grammar uses.
-// inTrace is set if the lines continue a trace. A grammar may still read earlier lines: see
-// [Reader.Asked].
+// frames are read. It returns false if another line has announced a dialect, maps or a fact that a
+// grammar uses. inTrace is set if the lines continue a trace. A grammar may still read earlier
+// lines: see [Reader.Asked].
 func (r *Reader) TextDecides(first, last int64) (yes, inTrace bool) {
 	open := r.openAt(first)
 	yes = open&^windowTrace == 0 && r.openAt(last) == open && r.holdsUntil < first && !r.Firmware &&
@@ -29,9 +29,9 @@ func (r *Reader) SearchPast(number int64) {
 // to resolve its frames.
 func (r *Reader) KeepsTrace() bool { return r.until[0] == r.number+WindowLines }
 
-// Reread brings r to the state after lines for which TextDecides returns true, all of which have
-// frames. size is their length with one byte for each line end, last the number of the last line.
-// kept is the number of the last line that keeps the trace open, or 0.
+// Reread brings r to the state after lines that all have frames, and for which TextDecides returns
+// true. size is the length of the lines, with one byte for each line end. last is the number of the
+// last line. kept is the number of the last line that keeps the trace open, or 0.
 func (r *Reader) Reread(size int, last, kept int64) {
 	r.quota.Add(size)
 	r.number, r.readTo, r.frameAt = last, last, last

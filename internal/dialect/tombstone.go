@@ -106,7 +106,7 @@ func decimalSymbol(b []byte) (s Symbol) {
 
 // libraryName returns the name of the library in b, a path of Android, perhaps in an archive:
 // "/data/app/base.apk!libx.so", "/data/app/base.apk (offset 0x2a000)". ok is false if b names no
-// library; name is then nil for Java code and for code outside of files.
+// library. name is then nil for Java code and for code outside of files.
 func libraryName(b []byte) (name []byte, ok bool) {
 	if len(b) == 0 || b[0] == '<' || b[0] == '[' || b[0] == '(' {
 		return nil, false

@@ -25,7 +25,7 @@ const (
 	windowCoredump
 	windowABRT
 	windowEuStack
-	windowGDB // open only for the next line
+	windowGDB // opened for one line by the start of a wrapped frame
 	windowESPRust
 	windowFirmware // always open if [Reader.Firmware] is set and OnX86 is not
 	windowX86      // always open if Reader.Firmware and OnX86 are set

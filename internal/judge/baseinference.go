@@ -66,7 +66,7 @@ type voter struct {
 	call dialect.Call
 	bits float64 // weight of its vote
 	// weights of its vote if the called frame is in another file: leaving if the call may lead to
-	// that file, staying if it leads to a function of this file, which would have to jump there
+	// that file, staying if only a jump in this file could lead there
 	leaving, staying float64
 }
 

@@ -43,8 +43,8 @@ func (outer *check) link(t *Trace, inner *check) {
 	inner.weigh(min(max(bits.Len64(called.codeSize()/size)-1, 0), maxLinkBits))
 }
 
-// calledSize returns the size of the function in called that contains addr, or 0 unless the call in
-// m that ends at end leads to the function's beginning.
+// calledSize returns the size of the function in called that contains addr. It returns 0 unless the
+// call in m that ends at end leads to the function's beginning.
 func (m *Image) calledSize(end uint64, called *Image, addr uint64) (size uint64) {
 	for _, r := range m.calledRanges(end, called) {
 		if r.has(addr) {
@@ -58,8 +58,8 @@ type codeRange struct{ start, end uint64 }
 
 func (r codeRange) has(addr uint64) bool { return addr >= r.start && addr < r.end }
 
-// calledRanges returns the functions in the file called to which a call in m that ends at end may
-// lead: the target of a direct call, or the functions with the name of an import.
+// calledRanges returns the functions in the file called to which a call in m may lead: the target
+// of a direct call, or the functions with the name of an import. end is the end of the call.
 func (m *Image) calledRanges(end uint64, called *Image) []codeRange {
 	if target, ok := m.File.CallTarget(end); ok && m.File == called.File {
 		if from, to, ok := m.File.UnwindRange(target); ok && from == target {

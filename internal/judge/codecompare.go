@@ -72,11 +72,11 @@ func compareX86(code, want []byte, unlinked bool) (matches, other bool) {
 	return 4*equal >= 3*count, 2*equal < count
 }
 
-// maskX86 marks the bytes of x86-64 code that may differ in a running kernel: lock prefixes,
-// padding, kernel addresses, calls and jumps, and the code that replaces calls and jumps (tracing,
-// static calls and keys, return thunks, retpolines, paravirt calls). In relocatable files it also
-// marks the fields of relocations. The start of the first instruction is unknown, so maskX86
-// examines each byte, and may mark too many.
+// maskX86 marks the bytes of x86-64 code that may differ in a running kernel. These are lock
+// prefixes, padding, kernel addresses, calls and jumps, and the code that replaces calls and jumps,
+// as for tracing, static calls and keys, return thunks, retpolines and paravirt calls. In
+// relocatable files it also marks the fields of relocations. The start of the first instruction is
+// unknown, so maskX86 examines each byte, and may mark too many.
 func maskX86(code []byte, unlinked bool) []bool {
 	mask := make([]bool, len(code))
 	mark := func(from, n int) {

@@ -24,7 +24,7 @@ const guessedCalls = 4
 const unlinkedCalls, unlinkedFaultCalls = 4, 6
 
 // A stack in a file that was changed after the log was written needs youngerCalls return addresses
-// after a call, and youngerLinks frames to which such a call leads.
+// after a call. Such calls have to lead to youngerLinks of its frames.
 const youngerCalls, youngerLinks = 4, 2
 
 const maxEvidence = 64 // addresses counted for a module, of each kind

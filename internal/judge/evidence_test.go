@@ -78,9 +78,9 @@ func TestProofsOfFiles(t *testing.T) {
 	}
 }
 
-// In a file that was changed after the log was written, four calls are not enough, unless two of
-// them lead to the function of the called frame. A frame whose own symbol or code is in the file
-// needs no other frames.
+// In a file that was changed after the log was written, four calls are enough only if two of them
+// lead to the function of the called frame. A frame whose own symbol or code is in the file needs
+// no other frames.
 func TestYoungerFilesNeedMoreProof(t *testing.T) {
 	m, returns := thisProgram(t)
 	for _, younger := range []bool{false, true} {

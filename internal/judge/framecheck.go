@@ -14,8 +14,8 @@ type check struct {
 	stack     int       // number of that stack
 	returns   uint64    // the return address if a call precedes it, or 0
 	corrected bool      // see Trace.corrected
-	// an address without a call before it is a failure; not set if a trampoline may be missing from
-	// the log between this frame and the previous one
+	// an address without a call before it is a failure; not set if the log may lack a trampoline
+	// between this frame and the previous one
 	called bool
 	exact  bool // the frame was interrupted by a signal
 	// the previous frame may be a trampoline; its file is missing or not proved
@@ -243,8 +243,8 @@ func (c *check) compareCall(t *Trace, f *Frame) bool {
 	return false
 }
 
-// needsNoCall reports whether no call needs to precede f's address: the address may be exact, the
-// build ID may identify the file, or calls may not be recognizable.
+// needsNoCall reports whether f's address is valid without a call before it. The address may be
+// exact, the build ID may identify the file, or calls may not be recognizable.
 func (c *check) needsNoCall(f *Frame) bool {
 	switch c.call {
 	case dialect.Exact, dialect.System:
@@ -259,8 +259,7 @@ func (c *check) needsNoCall(f *Frame) bool {
 func (c *check) missCall(f *Frame) {
 	m := c.of.image
 	// A distance from a symbol that is right only modulo the page size proves less than an exact
-	// one: linkers align functions, so one in 256 other builds also has the symbol at this
-	// distance.
+	// distance. Linkers align functions, so one in 256 other builds also has the symbol there.
 	if !c.called || m.Forced || c.verified != "" && (f.Kind != dialect.Runtime || m.Fixed) {
 		return
 	}
@@ -288,8 +287,8 @@ func (c *check) weigh(bits int) {
 }
 
 // stray notes that the file has no code at the address of a frame. For the last frame of a stack,
-// this is a failure only if an earlier stack has ended at a different address outside the code:
-// calls before the other frames have to prove the file.
+// this is a failure only if an earlier stack has ended at a different address outside the code.
+// Calls before the other frames have to prove the file.
 func (c *check) stray(last bool) {
 	if !last || c.of.all.Stray != 0 && c.of.all.Stray != c.addr {
 		c.fail()
@@ -431,14 +430,15 @@ func (c *check) isTooYoung() bool {
 	return c.of.image.Younger && !c.agreesAlone() && (!c.here.placesInYounger() || !c.linked && c.verified == "")
 }
 
-// isUnconnected reports whether f lacks a link by a call to a neighbouring frame, which makes the
-// file doubtful. The file is not in doubt if f alone proves it, or in a footnote: footnotes list
-// each address once, so the next address is not the caller.
+// isUnconnected reports whether no call links f to a neighbouring frame, which makes the file
+// doubtful. The file is not in doubt if f alone proves it. Frames in footnotes are never
+// unconnected: footnotes list each address once, so the next address is not the caller.
 //
 // A file that symfilter found is in doubt if a call between f and a neighbour leads to another
-// function, or if a call should link the two and too few other calls prove the file (see
-// unlinkedCalls). An operator's file is in doubt only if its base was inferred and a call between f
-// and a neighbour may lead to another function: another build may have the same beginning and end.
+// function. It is also in doubt if a call should link the two and too few other calls prove the
+// file: see unlinkedCalls. An operator's file is in doubt only if its base was inferred and a call
+// between f and a neighbour may lead to another function. Another build may have the same beginning
+// and end.
 func (c *check) isUnconnected(f *Frame) bool {
 	v, needed := c.of, unlinkedCalls
 	if c.verified == "" {

@@ -23,8 +23,8 @@ type Image struct {
 	Err   error // why there is no file; then only Path may be set
 
 	// Segments are the program headers of the file. Fixed is set if its load address is its link
-	// address. File is nil if only these are known: the build ID in the log then identifies the
-	// file, and the trace reads the rest during calls of Visit.
+	// address. If only Segments and Fixed are known, File is nil: the build ID in the log
+	// identifies the file, and the trace reads the rest during calls of Visit.
 	Segments []object.Segment
 	Fixed    bool
 
@@ -62,9 +62,9 @@ type Image struct {
 	names names
 }
 
-// ProgramName returns the name of the program in a process's title, which may begin with a path or
-// the name by which the program was called: "redis-server *:6379", "postgres: shop ledger [local]
-// idle".
+// ProgramName returns the name of the program in a process's title. The title may begin with a path
+// or the name by which the program was called: "redis-server *:6379", "postgres: shop ledger
+// [local] idle".
 func ProgramName(title string) string {
 	word, _, _ := strings.Cut(title, " ")
 	return path.Base(strings.TrimSuffix(word, ":"))
@@ -105,9 +105,9 @@ func (m *Image) knownBias() (bias uint64, ok bool) {
 	return 0, false
 }
 
-// biasOfMap returns the load bias of the file if the mapping belongs to it. A mapping of code is
-// first compared with the code segments: in files by lld, its first page may also contain the end
-// of the previous segment, which has another address.
+// biasOfMap returns the load bias of the file if the mapping belongs to it. It first compares a
+// mapping of code with the code segments. In files linked by lld, the first page of such a mapping
+// may also contain the end of the previous segment, which has another address.
 func (m *Image) biasOfMap(entry *dialect.Map) (bias uint64, ok bool) {
 	if entry.Code {
 		if bias, ok = m.biasOfMapIn(entry, elf.PF_X); ok {

@@ -47,8 +47,8 @@ func (v *verdict) moveOf(f *Frame) *moved {
 	return k
 }
 
-// findKernelBiases finds the load biases of kernels from four sources: lines with an address and a
-// function, the distance that a panic logs, code in the log, and calls before return addresses.
+// findKernelBiases finds the load biases of kernels. It uses lines with an address and a function,
+// the distance that a panic logs, code in the log, and calls before return addresses.
 func (t *Trace) findKernelBiases(frames []*Frame, of []*verdict) {
 	open := false
 	for i, f := range frames {

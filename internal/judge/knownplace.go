@@ -9,8 +9,8 @@ import (
 
 // Two kinds of return addresses have a known location in their file: the code at which a program
 // begins, and a signal trampoline. A frame there weighs the logarithm of the number of biases
-// tried, since only one bias puts it there, minus the logarithm of the number of possible frames.
-// One more bit is subtracted, because a trace need not have such a frame.
+// tried, since only one bias puts it there. The logarithm of the number of possible frames is
+// subtracted. One more bit is subtracted, because a trace need not have such a frame.
 
 // placeBits returns the weight, in bits, of a frame at a location that the file has once. choices
 // is the number of frames that may be there.

@@ -94,9 +94,9 @@ func (e *election) leads(end uint64, r *codeRange, addr uint64) (how linkKind, j
 	return how, jumps
 }
 
-// refine adds bits to in, the inference for the best bias, if calls that lead to the called frame
-// are rarer in this file than their weights assume. It ends when its work reaches most, and returns
-// the work.
+// refine adds bits to in, the inference for the best bias. It adds them if calls that lead to the
+// called frame are rarer in this file than their weights assume. It ends when its work reaches
+// most, and returns the work.
 func (e *election) refine(in *Inference, most int) (work int) {
 	var voted []uint64
 	for i, f := range e.frames {

@@ -3,7 +3,7 @@ package judge
 import "github.com/symfilter/symfilter/internal/dialect"
 
 // A run is a file that a process has loaded, as far as the log identifies the process. If a stack
-// refutes the file, the whole run is refuted, including later traces: if part of a file was
+// refutes the file, the whole run is refuted, including later traces. If only a part of a file was
 // rebuilt, frames in parts that have not moved still agree.
 type run struct {
 	file    sum
@@ -20,8 +20,8 @@ type usage struct {
 
 const maxRuns = 1 << 10 // runs in a Memory; up to twice as many may be kept
 
-// runOf returns the run of f, whose check is c. ok is false without an open file, and if the file
-// needs no proof: for a build ID that identifies it, an operator's file, or a kernel frame.
+// runOf returns the run of f, whose check is c. ok is false without an open file, or if the file
+// needs no proof: its build ID is in the log, the operator gave it, or f is a kernel frame.
 func (t *Trace) runOf(f *Frame, c *check) (r run, ok bool) {
 	v := c.of
 	if v == nil || v.image.Err != nil || v.image.File == nil || v.image.Given || f.Kernel != nil || v.identifies(f) {

@@ -37,9 +37,8 @@ func (c *check) espRust() dialect.Call {
 }
 
 // onAVR decides whether a frame's address counts bytes, as in the ELF file, or words of two bytes,
-// as the program's own return addresses and function pointers do. Only a call before the address
-// can decide this: most values are code addresses in both units. onAVR converts the address to
-// bytes.
+// as the program's own pointers do. Only a call before the address can decide this: most values are
+// code addresses in both units. onAVR converts the address to bytes.
 func (c *check) onAVR(call dialect.Call) dialect.Call {
 	file := c.of.image.File
 	inBytes, _ := file.CallEndsAt(c.addr)

@@ -93,7 +93,7 @@ func TestMapsOfAnotherProcessLocateNothing(t *testing.T) {
 }
 
 // If the log has only a library's name, three calls are needed, and no address may contradict the
-// file: this machine's library of that name may be another one.
+// file. This machine may have another library of that name.
 func TestLibrariesFoundByTheirNameNeedMoreProof(t *testing.T) {
 	m, returns := thisProgram(t)
 	for _, test := range []struct {

@@ -132,7 +132,7 @@ func TestRepeatedTracesAreNotSearchedAgain(t *testing.T) {
 	}
 }
 
-// If the Quota is spent, frames that need a search of their file get ErrBudget; modules with a
+// If the Quota is spent, frames that need a search of their file get ErrBudget. Modules with a
 // known base are still judged, unless nothing at all is left. Further text of the log adds to the
 // Quota, and frames are located again.
 func TestFramesBeyondTheQuotaStayRaw(t *testing.T) {

@@ -57,7 +57,7 @@ type breaker struct {
 	state  sgr.State
 }
 
-// add adds a part of a line. It breaks a part that does not fit on a line of its own at points:
+// add adds a part of a line. A part that does not fit on a line of its own is broken at points:
 // first at the start of the arguments, then at commas. points and base, the start of the part, are
 // offsets in the whole text.
 func (b *breaker) add(part []byte, kind breakKind, points []breakPoint, base int) {

@@ -85,8 +85,8 @@ func (l *Line) Address(addr uint64) {
 }
 
 // AppendHead appends the start of a frame's line, without colours: the number, padded to four
-// digits, the depth of an inlined call (0 for the frame itself), and the address. It avoids general
-// formatting, because a log may have millions of frames.
+// digits, the depth of an inlined call, and the address. depth is 0 for the frame itself.
+// AppendHead avoids general formatting, because a log may have millions of frames.
 func AppendHead(dst []byte, number uint64, depth int, addr uint64) []byte {
 	var b [32]byte
 	h := append(b[:0], "    #"[digits(number)-1:]...)

@@ -9,7 +9,7 @@ import (
 )
 
 // An archive is a rotated file that was compressed: app.log.1.gz. Its inode differs from the plain
-// file's, so its contents identify it: a checkpoint keeps hashes of the first bytes and of the
+// file's, so its contents identify it. A checkpoint keeps hashes of the first bytes and of the
 // bytes before the read offset. An archive is read only if its file was rotated and compressed
 // before the file was read to its end.
 

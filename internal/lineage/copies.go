@@ -100,8 +100,8 @@ func contentsOf(steps []Step) (all []Content) {
 // Discard closes copies and removes their records. The search can then be repeated.
 func (l *Log) Discard(copies []Step) { l.unclaim(copies) }
 
-// isOfNow reports whether c has the same bytes as now, the file that has the log's name, or as the
-// beginning of that file: c may be a copy in progress before the next truncation.
+// isOfNow reports whether c has the same bytes as now, the file with the log's name, or as the
+// beginning of now. c may be a copy in progress before the next truncation.
 func isOfNow(c, now Content) bool {
 	size := c.State().Size
 	if size > now.State().Size {

@@ -186,7 +186,7 @@ func (w *world) restart(from *Entry) {
 
 // look lets the reader read everything. Afterwards, all lines in the log's files and in open files
 // must be printed. Lines added to closed files are seen only when the reader searches for new
-// files, and a reader with a checkpoint may wait until a file has the log's name.
+// files. A reader with a checkpoint may wait until a file has the log's name.
 func (w *world) look() {
 	w.clock++
 	var due [][]byte
