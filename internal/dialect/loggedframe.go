@@ -99,7 +99,7 @@ type Proof struct {
 	Crash  *Crash      // set for a process killed by the kernel
 	Kernel *Kernel     // set for a kernel function
 	Load   *KernelLoad // relocation of the kernel, for a frame with an address
-	Code   []byte      // the code at the address, if the line lists it; or nil
+	Code   []byte      // the code at the address; nil if the line does not list it
 	// listing around the instruction of a kernel function, filled in by a later line; nil if no
 	// listing is awaited
 	Listed *Code

@@ -11,8 +11,8 @@ import (
 type verdict struct {
 	// module fields of the first frame that named the module; see verdictOfModule
 	first dialect.Frame
-	// path of a file that was tried for frames without a module, before any frame named it; or
-	// empty
+	// path of a file that was tried for frames without a module, before any frame named it; empty
+	// for other files
 	unnamed string
 	image   *Image
 	file    sum // identity of the image

@@ -12,7 +12,7 @@ type check struct {
 	of        *verdict
 	here      *Evidence // evidence of the frame's stack
 	stack     int       // number of that stack
-	returns   uint64    // the return address if a call precedes it, or 0
+	returns   uint64    // the return address if a call precedes it; 0 if not
 	corrected bool      // see Trace.corrected
 	// an address without a call before it is a failure; not set if the log may lack a trampoline
 	// between this frame and the previous one

@@ -9,7 +9,7 @@ type run struct {
 	file    sum
 	process uint64 // 0 if the log does not show it
 	bias    uint64 // page at which the module was loaded, minus its page in the file
-	trace   int    // number of the trace if process and bias are 0, or 0
+	trace   int    // number of the trace if process and bias are 0; 0 if not
 }
 
 // A usage holds the evidence about a run.

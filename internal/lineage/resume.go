@@ -43,7 +43,7 @@ func Open(open Opener, beside *Family, now Content) (Folder, error) {
 // checkpoint.
 type Older struct {
 	Step           // the file or its archive; without a Content, nothing is to be read
-	Broken Content // archive with the file's beginning, damaged before the read offset; or nil
+	Broken Content // archive with the file's beginning, damaged before the read offset; nil if none
 	Lost   bool    // neither the file nor its archive was found
 }
 
@@ -51,7 +51,7 @@ type Older struct {
 type Resumption struct {
 	// the last file, or its archive; without a Content if missing
 	Found  Step
-	Broken Content // archive with the file's beginning, damaged before the read offset; or nil
+	Broken Content // archive with the file's beginning, damaged before the read offset; nil if none
 	Older  []Older // the checkpoint's older files, in their order
 
 	log      *Log
