@@ -47,7 +47,7 @@ func TestAnsweredLinesAreNoFrames(t *testing.T) {
 	}
 }
 
-// ThreadSanitizer's frames have only the last part of the path in the summary.
+// ThreadSanitizer's frames have only the file name of the module; the summary has its path.
 func TestSummariesNameTheFoldersOfModules(t *testing.T) {
 	r := dialect.NewReader(nil)
 	r.Line([]byte("    #0 <null> <null> (libpl.so+0x11ab)"), 1)

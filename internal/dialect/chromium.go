@@ -22,7 +22,7 @@ func matchChromium(r *Reader, l *Line, at int) bool {
 	}
 	f := l.hashed(&h, Vaddr)
 	// Chromium also subtracts one from the address at which a signal has interrupted a function,
-	// although that is not a return address
+	// although this address is not a return address
 	f.Value, f.Call = f.Value+1, Return
 	f.Digits = Span{}
 	l.edit(f, Edit{Span{h.open, h.place.end}, "", Name, ""})

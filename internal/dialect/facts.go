@@ -175,7 +175,7 @@ func (f *Facts) AddMap(m Map) {
 }
 
 // AddModule adds a module within the limits. It replaces a module whose path has the same last
-// part, unless m only repeats that it is the program.
+// part, unless m only repeats that the module is the program.
 func (f *Facts) AddModule(m ModuleFact) {
 	if m.Main && m != f.main {
 		f.main = m

@@ -19,7 +19,7 @@ var foreign = Dialect{
 	Sample: "1   inventory                           0x000000010f2a3f1c 0x10f2a0000 + 16156",
 }
 
-// Reasons why frames in such modules are not located.
+// Reasons why frames in Mach-O, PE and WebAssembly modules are not located.
 var (
 	ErrMachO = errors.New("the module is a Mach-O file of macOS or iOS, which symfilter does not read; atos -o FILE -l BASE ADDRESS resolves the address")
 	ErrPE    = errors.New("the module is a PE file of Windows, which symfilter does not read; with its PDB file, a Windows debugger or llvm-symbolizer --obj=FILE resolves the address")

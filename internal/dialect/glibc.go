@@ -339,6 +339,7 @@ func (g *glibcFault) resolved(place, function []byte, line int64) bool {
 }
 
 // exactFrame reports whether earlier lines of the report identify f as the location of the fault.
+// They do so only for the first frame after them.
 func (r *Reader) exactFrame(f *Frame) bool {
 	if !r.inTrace() {
 		r.readPast()

@@ -121,8 +121,8 @@ func endsWithAny(b []byte, texts [][]byte) bool {
 	return false
 }
 
-// loadOf returns the KernelLoad of the kernel that logs this line. After more than WindowLines
-// lines without a frame, another kernel may log.
+// loadOf returns the KernelLoad of the kernel that logs the line with this number. After more than
+// WindowLines lines without a frame, another kernel may log.
 func (n *kernelLog) loadOf(line int64) *KernelLoad {
 	if n.load == nil || line-n.loadAt > WindowLines {
 		n.load = new(KernelLoad)

@@ -24,7 +24,8 @@ func hexDigits(b []byte, at int) int {
 // vary.
 func hexPrefix(x uint64) int { return bits.TrailingZeros64(noHex(x)) / 8 }
 
-// noHex returns the high bits of the bytes of x that are not hexadecimal digits.
+// noHex sets the high bit of each byte of x that is not a hexadecimal digit, and clears all other
+// bits.
 func noHex(x uint64) uint64 {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	digit := x ^ '0'*ones               // 0 to 9 for a decimal digit

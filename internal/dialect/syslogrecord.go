@@ -3,7 +3,7 @@ package dialect
 import "bytes"
 
 // rsyslogEnd is the end of a line within a record of rsyslog, which writes a message of several
-// lines on one line. It replaces each control character by "#" and three octal digits.
+// lines on one line. rsyslog replaces each control character by "#" and three octal digits.
 var rsyslogEnd = []byte("#012")
 
 const maxRecordFrames = 512 // frames in a record; most programs print at most 128

@@ -164,7 +164,8 @@ func (c *check) endsInCall() bool {
 	return yes || !known
 }
 
-// isMadeAtRun reports whether the running kernel makes functions with this name, which no file has.
+// isMadeAtRun reports whether the running kernel makes functions with this name. No file has such
+// functions.
 func isMadeAtRun(name string) bool { return strings.HasPrefix(name, "bpf_") }
 
 func (v *verdict) sizedSymbol(s *dialect.Symbol) (found sized) {

@@ -57,7 +57,7 @@ func TestMapsOfAnotherProcessLocateNothing(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := dialect.NewReader(nil)
 			number := int64(0)
-			r.Line([]byte("/opt/shop/before() [0x7f0000001234]"), number) // opens the window for maps
+			r.Line([]byte("/opt/shop/before() [0x7f0000001234]"), number) // opens a map window
 			for _, line := range mapLines(m, test.prefix, test.path, bias) {
 				number++
 				if l := r.Line([]byte(line), number); l == nil || !l.Map {
