@@ -104,8 +104,8 @@ type Proof struct {
 	// listing is awaited
 	Listed *Code
 
-	// Optional is set if the number may be something else: it is a frame only if the file has code
-	// there.
+	// Optional is set if the number may be something else than an address. The line has a frame
+	// only if the file has code at the number.
 	Optional bool
 	Unsure   bool // an address on a kernel's stack, perhaps left by an earlier call
 

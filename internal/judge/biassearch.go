@@ -32,7 +32,7 @@ const (
 	scoreNoCall     = -5
 	scoreTrampoline = 18 // a signal trampoline; its code occurs once or twice in a megabyte
 	scoreName       = 8  // maximum, for a function of at most 16 bytes
-	scoreUsual      = 10 // the usual bias of such programs
+	scoreUsual      = 10 // for the likely bias, verdict.usual
 	scoreDropped    = 24 // a bias whose score is this far below the best is dropped
 	// minimum lead of the best bias: over all others together, and over the best score to be
 	// expected of as many wrong biases

@@ -31,7 +31,7 @@ func runningCode(t *testing.T) (pairs [][2][]byte) {
 }
 
 // The code of a running kernel, which has patched itself, matches the code in its file at the same
-// place, and at no other place.
+// address, and at no other address.
 func TestCodeOfARunningKernelIsThatOfItsFile(t *testing.T) {
 	pairs := runningCode(t)
 	if len(pairs) != 48 {

@@ -157,7 +157,7 @@ func (c *check) runInKernel(f *Frame) {
 }
 
 // endsInCall reports whether the code before c.addr, the end of a function, may be a call to a
-// function that does not return. Otherwise the address belongs to the next function.
+// function that does not return. If not, the address belongs to the next function.
 func (c *check) endsInCall() bool {
 	yes, known := false, false
 	c.of.image.visit(func(file *object.File) { yes, known = file.CallEndsAt(c.addr) })
