@@ -106,8 +106,8 @@ func (l *Line) Beneath(text []byte, fr *judge.Frame, n int) {
 	l.Mark(strings.Repeat(" ", min(max(n, 0), MaxRepeat)))
 }
 
-// EndBeneath ends a line that Beneath has begun. If the repeated text has a colour, it ends with
-// the sequences that end the frame's own line.
+// EndBeneath ends a line that Beneath has begun. If the repeated text has a colour, the line ends
+// with the escape sequences that end the frame's own line.
 func (l *Line) EndBeneath(text []byte, fr *judge.Frame) {
 	if len(fr.Edits) > 0 && fr.Start <= MaxRepeat && bytes.IndexByte(text[:fr.Start], esc) >= 0 {
 		l.Sequences(dialect.Colors(text[fr.Edits[len(fr.Edits)-1].To:]))
