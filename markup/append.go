@@ -16,8 +16,8 @@ func (r Reset) AppendMarkup(dst []byte) []byte {
 	return append(appendName(dst, start, r.Extra, strict), "}}}"...)
 }
 
-// AppendMarkup implements [Element]. A zero build ID is printed as 00, since the format has no
-// module without one.
+// AppendMarkup implements [Element]. A zero build ID is printed as 00, since the format requires a
+// build ID.
 func (m Module) AppendMarkup(dst []byte) []byte {
 	start := len(dst)
 	dst = strconv.AppendUint(append(dst, "{{{module:"...), m.ID, 10)
@@ -55,7 +55,7 @@ func (b BT) AppendMarkup(dst []byte) []byte {
 	dst = append(dst, b.Kind.suffix()...)
 	if message := b.Message; message != "" {
 		dst = append(dst, ':')
-		if b.Kind == Ambiguous && pcKind([]byte(":"+message), 0) != Ambiguous { // not a kind
+		if b.Kind == Ambiguous && pcKind([]byte(":"+message), 0) != Ambiguous { // read as a kind
 			dst = append(dst, `\x`...)
 			dst = strconv.AppendUint(dst, uint64(message[0]), 16)
 			message = message[1:]
@@ -99,8 +99,8 @@ func (k PCKind) suffix() string {
 	return ""
 }
 
-// appendAddr appends a %p. LLVM's filter does not read 0X, and the spec asks for an even number of
-// digits.
+// appendAddr appends addr as the spec's %p, with an even number of digits. It prints 0x, since
+// LLVM's filter rejects 0X.
 func appendAddr(dst []byte, addr uint64) []byte {
 	dst = append(dst, "0x"...)
 	if n := bits.Len64(addr); (n+3)/4%2 == 1 || n == 0 {
@@ -109,7 +109,7 @@ func appendAddr(dst []byte, addr uint64) []byte {
 	return strconv.AppendUint(dst, addr, 16)
 }
 
-// A nameRule is the set of bytes that one kind of name may hold besides the bytes of every name.
+// A nameRule selects the special bytes that appendName leaves unescaped.
 type nameRule uint8
 
 const (
@@ -120,12 +120,12 @@ const (
 	hexdictBody // ':' and line ends
 )
 
-// appendName appends a name in a form that the parser of its element reads as a whole. The element
-// begins at dst[start]; a name that would make it too long is cut.
+// appendName appends a name, escaped so that a parser reads all of it. The element begins at
+// dst[start]. A name that would make the element too long is cut.
 func appendName(dst []byte, start int, name string, rule nameRule) []byte {
 	const (
 		digits = "0123456789abcdef"
-		// cannot end a tag or a "::"
+		// ends a cut name; none of its bytes is special in an element
 		cut  = "…"
 		tail = len(`\x00`) + len(cut) + len(":elf:") + 2*64 + len("}}}") // longest rest of the element
 	)

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// TestNamesThatTheFormatCannotHold prints values that no log can have held: the element is
-// well-formed nevertheless.
+// TestNamesThatTheFormatCannotHold prints values that parsing never returns. Each must print as a
+// well-formed element.
 func TestNamesThatTheFormatCannotHold(t *testing.T) {
 	for _, tt := range []struct {
 		e    markup.Element
@@ -45,7 +45,7 @@ func TestNamesThatTheFormatCannotHold(t *testing.T) {
 	} {
 		wantOneElement(t, e)
 	}
-	for n := 16<<10 - 200; n < 16<<10; n++ { // cut somewhere in what follows
+	for n := 16<<10 - 200; n < 16<<10; n++ { // cuts the name at each offset of its end
 		wantOneElement(t, markup.Symbol{Name: strings.Repeat("a", n) + "{{{abc d::e" + long})
 	}
 }

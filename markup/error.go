@@ -2,7 +2,7 @@ package markup
 
 import "strconv"
 
-// A SyntaxError is the reason why text that begins like an element is not one. Functions of this
+// A SyntaxError reports why text that begins like an element is malformed. Functions of this
 // package return a pointer: compare it with nil before you convert it to an error.
 type SyntaxError struct {
 	// offset of Got in bytes: in the line, or in the fields for functions that get only the fields
@@ -21,8 +21,8 @@ func (e *SyntaxError) Error() string {
 	return e.Tag + ": expected " + e.Expected + ", found " + found
 }
 
-// A fault is a SyntaxError without allocated memory. The scanner needs to know only whether there
-// is one.
+// A fault describes a syntax error without allocating memory: parsers return it, and only Parse,
+// ParseAs and the Scanner make it an error.
 type fault struct {
 	off, end int    // range of the wrong text in the fields
 	expected string // "" if there is no fault

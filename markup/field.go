@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// The functions of this file parse the field of f that begins at i. They return its end, at a colon
-// or the end of f, even if the content is wrong. A missing field begins at the end of f and is
-// empty.
+// The number and mode parsers of this file parse the field of f that begins at i. They return its
+// end, at a colon or the end of f, even if the content is wrong. A missing field begins at the end
+// of f and is empty.
 
 func fieldEnd(f []byte, i int) int { return indexByte(f, i, ':') }
 
@@ -75,8 +75,8 @@ func hexadecimal(f []byte, i int) (v uint64, end int, ok bool) {
 	return ended(f, i, j, v, j > i+2)
 }
 
-// ended returns the number v, whose digits end at j. v is valid if ok is set and the field ends at
-// j, too.
+// ended returns the results of a number parser that read v up to j. If ok is not set, or the field
+// does not end at j, the results are 0, the field's end and false.
 func ended(f []byte, i, j int, v uint64, ok bool) (uint64, int, bool) {
 	if ok && (j == len(f) || f[j] == ':') {
 		return v, j, true
@@ -129,7 +129,7 @@ func pcKind(f []byte, end int) PCKind {
 	return Ambiguous
 }
 
-// nameFault returns a fault if a name has a byte that no name may have.
+// nameFault returns a fault if the name f[i:end] contains '}' or a line end.
 func nameFault(f []byte, i, end int, expected string) fault {
 	if name := f[i:end]; bytes.IndexByte(name, '}') >= 0 || bytes.IndexByte(name, '\n') >= 0 {
 		return fault{i, end, expected + " without } or line end"}

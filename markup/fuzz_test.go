@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// watch calls f, which must not take long or much memory.
+// watch fails the test if f takes too much time or memory.
 func watch(t *testing.T, f func()) {
 	t.Helper()
 	defer fuzztest.Watch(t, t.Name())()
@@ -30,7 +30,7 @@ var seeds = []string{
 	"\x1b[1;31mred\x1b[m\x1b[38:2::1:2:3m\x1b[1K\x1b[", "{{{symbol:\x1b[1m}}}", "{{{bt:18446744073709551616:0x1}}}",
 }
 
-// token is a Token to compare.
+// token is a markup.Token in a form that cmp.Diff can compare.
 type token struct {
 	Kind  markup.TokenKind
 	Tag   markup.Tag
@@ -39,7 +39,6 @@ type token struct {
 	Field string // "-" for none
 }
 
-// scanAll scans one line.
 func scanAll(line []byte) {
 	var s markup.Scanner
 	s.Reset(line)
@@ -47,8 +46,8 @@ func scanAll(line []byte) {
 	}
 }
 
-// FuzzScan compares the scanner with one that is slow and plain, and checks that the pieces make up
-// the line.
+// FuzzScan compares the Scanner with plainScan, and checks that the tokens' bytes, joined, are the
+// line.
 func FuzzScan(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s))
@@ -78,7 +77,7 @@ func FuzzScan(f *testing.F) {
 			}
 			fuzztest.Growth(t, line, scanAll)
 			if len(line) > 4<<10 {
-				return // too long for the plain one
+				return // plainScan is slow
 			}
 			if diff := cmp.Diff(plainScan(string(line)), got); diff != "" {
 				t.Errorf("%q (-want +got):\n%s", line, diff)
@@ -94,10 +93,10 @@ var (
 	plainInner   = regexp.MustCompile(`\{\{\{[a-z]+(:|\}\}\})`)
 	plainHexDict = regexp.MustCompile(`^\{\{\{hexdict:[^}]*$`)
 
-	// The text after the colon, for each tag; nil if no colon is allowed.
+	// plainFields holds, for each known tag, the valid text after the tag and its colon.
 	plainFields = map[string]*regexp.Regexp{
 		"reset":    regexp.MustCompile(`(?s)^.*$`),
-		"module":   regexp.MustCompile(`^(?:(?P<i>[1-9][0-9]*|0[0-7]*|0[xX][0-9a-fA-F]+)):(?P<name>(?s:.*)):elf:[0-9a-fA-F]{1,128}(?s::.*)?$`), // greedy: the last one
+		"module":   regexp.MustCompile(`^(?:(?P<i>[1-9][0-9]*|0[0-7]*|0[xX][0-9a-fA-F]+)):(?P<name>(?s:.*)):elf:[0-9a-fA-F]{1,128}(?s::.*)?$`), // greedy: the name ends at the last :elf:
 		"mmap":     regexp.MustCompile(`^(?P<p>0[xX][0-9a-fA-F]+|0+):(?P<i>[1-9][0-9]*|0[0-7]*|0[xX][0-9a-fA-F]+):load:(?P<i>[1-9][0-9]*|0[0-7]*|0[xX][0-9a-fA-F]+):[rwxpsRWXPS-]+:(?P<p>0[xX][0-9a-fA-F]+|0+)(?s::.*)?$`),
 		"pc":       regexp.MustCompile(`^(?P<p>0[xX][0-9a-fA-F]+|0+)(?s::.*)?$`),
 		"bt":       regexp.MustCompile(`^(?P<u>[0-9]+):(?P<p>0[xX][0-9a-fA-F]+|0+)(?s::.*)?$`),
@@ -108,7 +107,7 @@ var (
 	}
 )
 
-// plainScan is the reference: one byte after the other, by regular expressions.
+// plainScan is the reference scanner: it tries regular expressions at each byte.
 func plainScan(line string) []token {
 	var toks []token
 	text := ""
@@ -153,7 +152,8 @@ func plainTag(name string) markup.Tag {
 	return markup.TagUnknown
 }
 
-// plainGood reports whether an element is well-formed; m is its match of plainElement.
+// plainGood reports whether an element is well-formed. m holds the submatch offsets of
+// plainElement.
 func plainGood(elem string, m []int) bool {
 	tag := elem[m[2]:m[3]]
 	if len(elem) > 16<<10 || strings.Contains(elem[3:], "{{{") && (tag != "symbol" || plainInner.MatchString(elem[3:])) {
@@ -168,7 +168,7 @@ func plainGood(elem string, m []int) bool {
 	}
 	fields := elem[m[4]:m[5]]
 	if tag == "symbol" {
-		// The name: up to the first run of colons that is not two, or is the end.
+		// The name ends at the first run of colons that is not two long, or at "::" at the end.
 		name := regexp.MustCompile(`(?s)^(?:[^:]|::[^:])*`).FindString(fields)
 		return !strings.Contains(name, "\n")
 	}
@@ -196,8 +196,8 @@ func plainGood(elem string, m []int) bool {
 	return true
 }
 
-// FuzzElement parses what is found, prints it, and parses that: the values are equal. It also
-// prints values made up from the input: each makes one element.
+// FuzzElement checks that a parsed element, printed and parsed again, has the same value. It also
+// checks that values with names from the input each print as one element.
 func FuzzElement(f *testing.F) {
 	for _, s := range seeds {
 		f.Add([]byte(s))

@@ -11,7 +11,7 @@ type HexDict struct {
 type Pair struct {
 	Key      string
 	Value    uint64
-	Off, End int // range of the value's digits in the body
+	Off, End int // byte range of the value in Body, with its 0x
 }
 
 // Pairs returns the pairs of a HexDict in the order of the text. A pair is a key, a colon, optional

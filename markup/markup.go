@@ -54,7 +54,7 @@ type Module struct {
 // MMap reports that a part of a module is loaded at Addr.
 type MMap struct {
 	Addr   uint64
-	Size   uint64 // bytes; may be 0, may not be a multiple of a page, and may reach beyond 2^64
+	Size   uint64 // bytes; 0 is possible; need not be whole pages, and Addr+Size may exceed 2^64
 	Module uint64 // ID of the Module
 	Mode   Mode
 	Rel    uint64 // the module-relative address (p_vaddr) of the byte at Addr
@@ -86,7 +86,7 @@ type Symbol struct {
 	Name string
 }
 
-// DumpFile reports that a file of this type was published under this name.
+// DumpFile reports that the program published a dump, such as coverage data, under this name.
 type DumpFile struct {
 	Type, Name string
 }
@@ -156,7 +156,7 @@ func (t Tag) String() string {
 	return ""
 }
 
-// tagOf is the inverse of Tag.String; name is not empty.
+// tagOf returns the tag with this name, or TagUnknown.
 func tagOf(name []byte) Tag {
 	switch string(name) {
 	case "bt":

@@ -63,7 +63,7 @@ func parse(tag Tag, fields []byte) (Element, fault) {
 
 func element[E Element](e E, bad fault) (Element, fault) { return e, bad }
 
-// check is parse without a value. It does not allocate.
+// check validates fields as parse does, but returns no value and does not allocate memory.
 func check(tag Tag, fields []byte) (bad fault) {
 	switch tag {
 	case TagBT:
@@ -173,7 +173,7 @@ func reset(f []byte) Reset {
 	return Reset{}
 }
 
-// btFields are the fields of a bt, and the position of its message.
+// btFields holds the fields of a bt, and the offset of its message.
 type btFields struct {
 	frame, addr uint64
 	kind        PCKind
@@ -246,7 +246,7 @@ func mmap(f []byte) (m MMap, bad fault) {
 	return m, fault{}
 }
 
-// moduleFields holds the positions of a module's fields.
+// moduleFields holds a module's ID, and the ranges of its name and build ID in the fields.
 type moduleFields struct {
 	id                               uint64
 	name, nameEnd, buildID, buildEnd int

@@ -38,8 +38,8 @@ func id(t testing.TB, hex string) buildid.ID {
 // ids compares build IDs, which have no exported fields.
 var ids = cmp.Comparer(func(a, b buildid.ID) bool { return a == b })
 
-// TestParse has every form of the spec and those of real emitters. Elements print as they were
-// parsed, unless the table has another text.
+// TestParse covers every form in the spec, and forms of real emitters. An element must print as the
+// parsed line, unless printed is set.
 func TestParse(t *testing.T) {
 	for _, tt := range []struct {
 		line    string
@@ -213,8 +213,8 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// TestParseOffsets parses tokens that no scanner has checked: the offsets of errors count from the
-// beginning of the line.
+// TestParseOffsets parses tokens that no Scanner has checked. The offsets of errors are relative to
+// the line.
 func TestParseOffsets(t *testing.T) {
 	for _, tt := range []struct {
 		tag    markup.Tag
@@ -234,7 +234,7 @@ func TestParseOffsets(t *testing.T) {
 	}
 }
 
-// TestParseFields calls the parsers with fields alone: offsets count from there, and values with
+// TestParseFields calls ParseAs. The offsets of errors are relative to the fields, and values with
 // errors are zero.
 func TestParseFields(t *testing.T) {
 	check := func(fields string, got markup.Element, err *markup.SyntaxError, want markup.Element, off int) {

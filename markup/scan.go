@@ -251,7 +251,7 @@ func sgrLen(b []byte) int {
 }
 
 // sgrParams returns the end of the parameters of the control sequence that begins with the ESC at
-// b[0], or 0. It stops soon after the limit maxSGR.
+// b[0], or 0 if none begins there. It reads at most maxSGR+1 bytes of parameters.
 func sgrParams(b []byte) int {
 	if len(b) < 2 || b[1] != '[' {
 		return 0
@@ -293,8 +293,8 @@ func mayBecomeElement(tail []byte) bool {
 	return false
 }
 
-// mayClose reports whether the "{{{" at i may begin an element that ends after the line. It takes
-// all letters for the tag, since the closing braces may follow.
+// mayClose reports whether the "{{{" at i may begin an element that ends in later bytes. Unlike
+// tagEnd, it accepts a tag at the end of the line, and an incomplete "}}}" after a tag.
 func (s *Scanner) mayClose(i int) bool {
 	t := i + 3
 	for t < len(s.line) && 'a' <= s.line[t] && s.line[t] <= 'z' {

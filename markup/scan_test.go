@@ -134,7 +134,8 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestScanIsLinear scans lines on which looking ahead again and again would take minutes.
+// TestScanIsLinear scans lines that would take minutes if the Scanner searched ahead from each
+// brace.
 func TestScanIsLinear(t *testing.T) {
 	const (
 		size  = 2 << 20

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// A Sink receives a log as a typed stream, from one goroutine at a time. After an error it must not
-// be called again.
+// A Sink receives a log as a stream of text and elements, from one goroutine at a time. After an
+// error it must not be called again.
 type Sink interface {
 	// Text adds text that is never interpreted. p may have "{{{", ESC and line ends, and be split
 	// anywhere. The Sink does not keep p.
@@ -43,7 +43,7 @@ func (w *Writer) Text(p []byte) error {
 			}
 			i++
 		case c == esc:
-			w.passBraces(true) // the ESC may become an element
+			w.passBraces(true) // the ESC may be printed as an element
 			w.passEscape(false)
 			w.escape = true
 			i++
@@ -84,7 +84,7 @@ func (w *Writer) Close() error {
 	return w.w.Flush()
 }
 
-// passBraces prints the held braces.
+// passBraces prints the held braces, as a symbol if a filter would interpret them.
 func (w *Writer) passBraces(beforeElement bool) {
 	if w.braces == 0 {
 		return
@@ -98,7 +98,7 @@ func (w *Writer) passBraces(beforeElement bool) {
 	w.braces = 0
 }
 
-// passEscape prints the held ESC.
+// passEscape prints the held ESC, as a symbol if '[' follows.
 func (w *Writer) passEscape(beforeBracket bool) {
 	if !w.escape {
 		return

@@ -111,8 +111,8 @@ func TestLiteral(t *testing.T) {
 	}
 }
 
-// script feeds a Writer with text and elements made from data, and returns the same in plain form:
-// the text, and each element between NULs, which the text then does not have.
+// script passes text and elements made from data to a Writer. It returns what a scan must find: the
+// text, and each element between NULs, which the text never contains.
 func script(t *testing.T, w *markup.Writer, data, ops []byte) (want string) {
 	t.Helper()
 	var b strings.Builder
@@ -147,7 +147,7 @@ func script(t *testing.T, w *markup.Writer, data, ops []byte) (want string) {
 	return b.String()
 }
 
-// FuzzWriter scans what a Writer printed: the same text and elements come back.
+// FuzzWriter checks that a scan of a Writer's output finds the text and elements passed to it.
 func FuzzWriter(f *testing.F) {
 	for i, s := range seeds {
 		f.Add([]byte(s), []byte{byte(i), 0xc0 + byte(i), 1, 0xf0, 1, 2, 0xc1})
@@ -189,7 +189,7 @@ func FuzzWriter(f *testing.F) {
 	})
 }
 
-// TestLLVMShowsTheVeryText has LLVM's own filter read what a Writer printed.
+// TestLLVMShowsTheVeryText checks that LLVM's filter restores the text that a Writer printed.
 func TestLLVMShowsTheVeryText(t *testing.T) {
 	const name = "llvm-symbolizer-19"
 	testenv.Need(t, name)
@@ -212,7 +212,7 @@ func TestLLVMShowsTheVeryText(t *testing.T) {
 			want.WriteString("g()")
 		}
 	}
-	w.Text([]byte("\n")) // LLVM adds a missing one
+	w.Text([]byte("\n")) // LLVM's filter adds a missing final line end
 	want.WriteString("\n")
 	if err := w.Close(); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 )
 
 func Example() {
-	log := sgr.State{}.Apply([]byte("\x1b[1;31m")) // what the log has set
+	log := sgr.State{}.Apply([]byte("\x1b[1;31m")) // set by the log
 	own := log.WithForeground(sgr.Blue)
 	line := sgr.AppendTransition(nil, log, own)
 	line = append(line, "main"...)

@@ -37,8 +37,8 @@ const (
 // Color is a foreground or background colour. The zero value is the terminal's default.
 type Color uint32
 
-// The eight colours of codes 30 to 37 (40 to 47). Bright returns their variants of codes 90 to 97
-// (100 to 107).
+// Default is the terminal's own colour. The eight other colours have the codes 30 to 37 (40 to 47
+// for a background). Bright returns their variants with the codes 90 to 97 (100 to 107).
 const (
 	Default Color = 0
 	Black   Color = basic | iota - 1
@@ -93,9 +93,9 @@ func (s State) WithForeground(c Color) State {
 // attrCodes holds the code of each attribute, in the order of the bits.
 const attrCodes = "12345789"
 
-// AppendTransition appends one sequence that leads from one look to another, or nothing if they are
-// equal. The sequence adds to the old look if no part of that must end, and otherwise begins with
-// the reset code 0. It has no "off" code, such as 22 or 39, because the markup format has none.
+// AppendTransition appends one sequence that changes the look from one state to another, or nothing
+// if they are equal. If an attribute ends, or a colour becomes the default, the sequence begins
+// with the reset code 0: the markup format has no code, such as 22 or 39, that ends only one.
 func AppendTransition(dst []byte, from, to State) []byte {
 	if from == to {
 		return dst

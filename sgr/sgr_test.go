@@ -20,7 +20,7 @@ func TestApply(t *testing.T) {
 		params string
 		want   state
 	}{
-		// The format's own codes.
+		// Codes of the markup format.
 		{"reset", boldRed, "0", state{}},
 		{"bold", state{}, "1", state{Attrs: sgr.Bold}},
 		{"black", state{}, "30", state{Foreground: sgr.Black}},
@@ -139,8 +139,8 @@ func TestTransitionsAllocateNothing(t *testing.T) {
 	}
 }
 
-// FuzzSGR applies any parameters to any state, and goes from one to the other: the emitted sequence
-// must lead there.
+// FuzzSGR derives two states from arbitrary parameters, and checks that the sequence of
+// AppendTransition leads from the first to the second.
 func FuzzSGR(f *testing.F) {
 	for _, s := range []string{"", "0", "1;31", "22;39;49", "38;5;1", "38;2;1;2;3;4", "48:2::1:2:3", "4:0;58;5;1", "38;", ":::", "999999999"} {
 		f.Add("1;34", s)
@@ -164,7 +164,7 @@ func FuzzSGR(f *testing.F) {
 	})
 }
 
-// watch calls f, which must not take long or much memory.
+// watch fails the test if f takes too much time or memory.
 func watch(t *testing.T, f func()) {
 	t.Helper()
 	defer fuzztest.Watch(t, t.Name())()

@@ -28,7 +28,7 @@ func (b *Buffer) Line() { *b = append(*b, version...) }
 // EndLine closes the object that Line opened, and ends its line.
 func (b *Buffer) EndLine() { *b = append(*b, "}\n"...) }
 
-// Item opens an object in an array.
+// Item opens an object in an array, or after Key.
 func (b *Buffer) Item() { *b = append(separated(*b), '{') }
 
 // Object opens an object that is a member.
@@ -54,8 +54,8 @@ func (b *Buffer) Members(members []byte) {
 	}
 }
 
-// Key appends a member's name that comes from a log or a report. The next Item, StringItem or
-// IntItem is its value.
+// Key appends a member's name that comes from a log or a report. The next call of a method whose
+// name ends in Item appends its value.
 func (b *Buffer) Key(name []byte) {
 	b.StringItem(name)
 	*b = append(*b, ':')
@@ -76,14 +76,14 @@ func (b *Buffer) IntItem(value int64) { *b = strconv.AppendInt(separated(*b), va
 // String appends a member that is a string.
 func (b *Buffer) String(name, value string) { *b, _ = escape.AppendString(named(*b, name), value) }
 
-// Optional is String, unless value is empty.
+// Optional appends a member that is a string, unless value is empty.
 func (b *Buffer) Optional(name, value string) {
 	if value != "" {
 		b.String(name, value)
 	}
 }
 
-// Bytes is String for bytes.
+// Bytes appends a member that is a string.
 func (b *Buffer) Bytes(name string, value []byte) {
 	*b, _ = escape.AppendString(named(*b, name), value)
 }

@@ -109,7 +109,6 @@ func TestObjectsAreOfJSON(t *testing.T) {
 	}
 }
 
-// The line of a frame, in the filter's form, takes no allocation in a Buffer that is large enough.
 func TestFrameLinesAllocateNothing(t *testing.T) {
 	b := make(Buffer, 0, 4096)
 	if n := testing.AllocsPerRun(100, func() { b = b[:0]; frameLine(&b) }); n != 0 {
@@ -143,8 +142,8 @@ func frameLine(b *Buffer) {
 	b.EndLine()
 }
 
-// BenchmarkFrameLine compares a Buffer with encoding/json for the same line, which then lacks the
-// escapes that make it harmless on a terminal. The figures are in docs/decisions/json.md.
+// BenchmarkFrameLine compares a Buffer with encoding/json, which does not escape the line for
+// terminals. The figures are in docs/decisions/json.md.
 func BenchmarkFrameLine(b *testing.B) {
 	b.Run("jsonout", func(b *testing.B) {
 		b.ReportAllocs()

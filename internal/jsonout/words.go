@@ -29,8 +29,8 @@ func (b *Buffer) Frames(frames []symbolize.Frame) {
 	b.EndArray()
 }
 
-// Frame appends f to an array. The object has the file, line and column. If f has no file, the
-// object has the offset in the function.
+// Frame appends f to an array, as an object with its function, file, line and column. If f has no
+// file, the object has the offset in the function instead.
 func (b *Buffer) Frame(f *symbolize.Frame) {
 	b.Item()
 	b.Function(f.Func, f.Linkage)
@@ -55,8 +55,7 @@ func (b *Buffer) Variable(v *symbolize.Variable) {
 	b.Hex("offset", v.Offset)
 }
 
-// Reason appends the reason why there is no name: err. If err is nil, the reason is that no symbol
-// covers the address.
+// Reason appends "reason": err, or if err is nil, that no symbol covers the address.
 func (b *Buffer) Reason(err error) {
 	reason := "no symbol covers the address"
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 	maxStacks  = 100_000
 )
 
-// bytes that are taken from the room
+// Bytes of memory that an item of a request takes from its batch.Room.
 const (
 	frameBytes  = 32  // a frame of a request
 	moduleBytes = 112 // a module without its strings
@@ -33,12 +33,12 @@ const (
 	jobBytes    = 96
 )
 
-// A module is an element of a memory map.
+// A module is an entry of a job's memory map.
 type module struct {
 	name, debugID, codeID string
 
 	used   bool
-	id     buildid.ID   // build ID of a module that is used; zero: without an ID
+	id     buildid.ID   // zero if the module is unused or has no build ID
 	reason batch.Reason // why it is not found; empty: it is found
 }
 
@@ -49,7 +49,7 @@ type frame struct {
 	answer int // index in the answers; -1: none
 }
 
-// A job has its own memory map.
+// A job is a list of stacks, and the memory map of their process.
 type job struct {
 	modules []module
 	stacks  [][]frame
@@ -73,7 +73,7 @@ func Symbolicate(ctx context.Context, s *batch.Symbols, body io.Reader) (func(io
 	return func(w io.Writer) error { return r.write(batch.NewWriter(w), answers) }, nil
 }
 
-// A request is a parsed request.
+// A request holds the parsed contents of a request.
 type request struct {
 	r    *batch.Reader
 	room batch.Room
@@ -82,7 +82,7 @@ type request struct {
 	frames, modules, stacks int // numbers of frames, modules and stacks in all jobs
 }
 
-// take counts one more item in n and takes its memory. A request may have at most most items.
+// take adds an item to the count n, and takes its memory from the room. It fails if n exceeds most.
 func (r *request) take(n *int, most int, what string, bytes int) error {
 	if *n++; *n > most {
 		return batch.TooLargef("the request has more than %d %s; send it in several requests", most, what)
@@ -313,8 +313,8 @@ func writeLine(w *batch.Writer, f *symbolize.Frame) {
 	}
 }
 
-// writeModules writes whether each module with frames was found, and why not. A key is written
-// once.
+// writeModules writes whether each module with frames was found, and the errors of the missing
+// ones. Modules with equal keys are written once.
 func (j *job) writeModules(w *batch.Writer) error {
 	w.Object("found_modules")
 	missing := 0
@@ -358,7 +358,7 @@ func (j *job) writeModules(w *batch.Writer) error {
 	return nil
 }
 
-// key is the name of a module in an answer.
+// key returns the name of the module in found_modules.
 func (m *module) key() string { return m.name + "/" + m.debugID }
 
 func messageOf(r batch.Reason) string {

@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/internal/layout"
 )
 
-// detailOf returns the details of an answer's i-th frame, or of its variable, without source
-// text. Without a name, they have the reason.
+// detailOf returns the details of an answer's i-th frame, or of its variable, without source text.
+// If the answer has no name, the details have the reason.
 func detailOf(r *filter.Resolved, i int) html.Detail {
 	d := html.Detail{Module: r.Module, Offset: r.Offset}
 	if !r.ID.IsZero() {

@@ -1,2 +1,2 @@
-// Package page makes an HTML page of logs. A [Page] is the printer of their filters.
+// Package page writes logs as an HTML page. A [Page] is the [filter.Printer] of the logs' filters.
 package page

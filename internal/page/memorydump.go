@@ -25,8 +25,8 @@ func (p *Page) foldDump(text []byte) {
 	}
 }
 
-// isDump reports whether a line belongs to a dump by AddressSanitizer, HWAddressSanitizer or the
-// kernel's KASAN.
+// isDump reports whether a line after dumpMark looks like part of a dump by AddressSanitizer,
+// HWAddressSanitizer or the kernel's KASAN.
 //
 //	=>0x508000000000: fa fa fa fa[fd]fd fd fd fd fd fd fd fd fd fd fd
 //	  Heap left redzone:       fa

@@ -70,8 +70,8 @@ func (p *Page) AppendRest(dst []byte) []byte {
 	return p.html.Take(dst)
 }
 
-// AppendElement holds the element's answers until its line is printed, and appends their
-// number. It appends nothing for an element that a page shows only as text.
+// AppendElement holds the element's answers until its line is printed, and appends a reference to
+// them. It appends nothing for an element that a page shows only as text.
 func (p *Page) AppendElement(dst []byte, e *filter.Element) []byte {
 	h := backtrace.Held{Values: e.Values}
 	switch {
@@ -203,8 +203,8 @@ func (p *Page) elements(l *filter.Line) {
 	clear(p.values)
 }
 
-// addValues adds the values of a hexdict that have an answer or, if named is set, a name. It
-// finds them in order in text[at:], and returns the offset after the last.
+// addValues adds the values of a hexdict that have an answer or, if named is set, a name. It finds
+// them in order in text[at:], and returns the offset after the last one added.
 func (p *Page) addValues(text []byte, at int, values []filter.DictValue, named bool) int {
 	for from := at; len(values) > 0 && from <= len(text); {
 		v := &values[0]

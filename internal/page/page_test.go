@@ -26,7 +26,7 @@ import (
 
 var update = flag.Bool("update", false, "write what comes out into the files of testdata")
 
-// patient waits as long as any test needs.
+// patient has longer waits than any test needs.
 var patient = filter.Patience{Local: time.Minute, Servers: time.Minute}
 
 // testSymbolizer returns a symbolizer with the debug files of filter's tests.
@@ -37,7 +37,7 @@ func testSymbolizer(t testing.TB) *symbolize.Symbolizer {
 	return s
 }
 
-// pageOf returns the page of a log, and its text on a terminal without colours.
+// pageOf returns the page of a log, and the log as a terminal without colours shows it.
 func pageOf(t testing.TB, log []byte, o filter.Options) (page []byte, text string) {
 	t.Helper()
 	run := func(o filter.Options) []byte {
@@ -80,7 +80,8 @@ func checkPage(t testing.TB, page []byte, want string) *pagetest.Page {
 	return p
 }
 
-// The text of a page is what a terminal gets, for every log of the other tests.
+// The logs are those of other packages' tests. The text of a page must equal the output for a
+// terminal.
 func TestPagesHaveTheTextOfTheLog(t *testing.T) {
 	var logs []string
 	for _, pattern := range []string{"../../testdata/*.log", "../../filter/testdata/script/*.txtar", "../dialect/testdata/*/*.log", "../dialect/testdata/*.txt", "../../integration/testdata/*.log"} {
@@ -104,7 +105,7 @@ func TestPagesHaveTheTextOfTheLog(t *testing.T) {
 	}
 }
 
-// largePage returns the page of a log as pageOf does, but it is large from its first bytes on.
+// largePage returns the page of a log. Its limits are so low that a page of 500 bytes is large.
 func largePage(t testing.TB, log []byte, o filter.Options, chunk int) []byte {
 	t.Helper()
 	page := New("large")
@@ -125,8 +126,8 @@ func largePage(t testing.TB, log []byte, o filter.Options, chunk int) []byte {
 	return page.AppendRest(out.Bytes())
 }
 
-// FuzzHTML checks that the page of any log, small or large, has only the elements and attributes
-// that it is to have, and the text of the log.
+// FuzzHTML checks that the page of any log, small or large, has the text of the log, and only
+// allowed elements and attributes.
 func FuzzHTML(f *testing.F) {
 	for seed := range uint64(6) {
 		f.Add([]byte(logtest.NewGenerator(seed).Log(20)))
@@ -191,8 +192,8 @@ S`
 	return strings.ReplaceAll(log, "S", s)
 }
 
-// Every byte and every injection is text alone, in every field of a log, of a file's name and of a
-// process's key.
+// Every byte and every injection remains text in each field of a log, in file names and in process
+// keys.
 func TestNoFieldOfALogIsMarkup(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	key := regexp.MustCompile(`^(?s)(.*?) `)
@@ -226,8 +227,7 @@ func TestNoFieldOfALogIsMarkup(t *testing.T) {
 	}
 }
 
-// The pages of a program's own crash and of a sanitizer's report, without style and script.
-// UPDATE=1 writes them.
+// The pages are compared without style and script. UPDATE=1 writes the expected ones.
 func TestPagesOfCrashes(t *testing.T) {
 	crash := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("../../testdata/debug")}})
 	t.Cleanup(func() { crash.Close() })
@@ -262,8 +262,8 @@ func TestPagesOfCrashes(t *testing.T) {
 	}
 }
 
-// Values of a hexdict are buttons: in the hexdict, or in the footnotes of one that began in an
-// earlier line.
+// Values of a hexdict become buttons. If the hexdict began in an earlier line, the buttons are in
+// its footnotes.
 func TestValuesOfAPage(t *testing.T) {
 	const head = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n{{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}\n"
 	page, text := pageOf(t, []byte(head+"regs {{{hexdict: A: 0x50018d B: 7 C: 0x5011dc D: 0x000050018d E: 0x1}}}\nregs {{{hexdict:\n A: 0x50018d B: 7\n C: 0x5011dc}}} end\n"),
@@ -279,7 +279,8 @@ barea.out+0x40018d · build ID a0a1a2a3a4a5a6a7`
 	}
 }
 
-// A frame that was seen before allocates nothing: a page may have millions of frames of few places.
+// A page may have millions of frames with few addresses, so a frame seen before must not allocate
+// memory.
 func TestHotFramesOfPagesAllocateNothing(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	page := New("log")

@@ -11,7 +11,7 @@ type prefixed struct {
 	line   filter.Line
 	prefix []byte
 	from   int // offset in the text without prefixes, from which moved counts lines
-	lines  int // lines up to from, including its line
+	lines  int // number of lines up to and including the one at from
 }
 
 // maxShifted bounds the elements and frames of a line with prefixes. A line with more of them

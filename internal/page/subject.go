@@ -11,9 +11,9 @@ import (
 	"github.com/symfilter/symfilter/internal/html"
 )
 
-// A subject is a frame that a backtrace may be about.
+// A subject is the frame that a backtrace is about, or that its title names.
 type subject struct {
-	row   int // -1 if it only gives the title
+	row   int // index in the stack's rows; -1 if the frame only gives the title
 	title html.Detail
 	crash bool // a signal arrived here, or the function ended the program
 }
@@ -71,15 +71,15 @@ func aboutOf(s *backtrace.Stack, kinds []html.Kind) subject {
 func titleOf(s *backtrace.Stack, i int) html.Detail {
 	fr, _ := s.Frame(i)
 	title := html.Detail{Function: escape.Clean(fr.Func), File: escape.Clean(fr.File), Line: fr.Line, Module: escape.Clean(fr.Object), Offset: fr.Offset}
-	if fr.Func == "" && fr.Offset == 0 { // the module or the place in it is not known
+	if fr.Func == "" && fr.Offset == 0 { // the module or the offset in it is unknown
 		title.Function = strings.TrimPrefix(path.Base(title.Module)+" 0x", ". ") + strconv.FormatUint(fr.Address, 16)
 	}
 	return title
 }
 
-// interrupts reports whether a signal arrived at a frame: the frames before it belong to the
-// handler. All calls for one backtrace share returns, which is set if the frames have return
-// addresses.
+// interrupts reports whether a signal interrupted a frame, so that the frames before it belong to
+// the handler. An interrupted frame has an exact address, or is named like a signal frame. All
+// calls for one backtrace share returns, which is set while frames have return addresses.
 func interrupts(fr *findings.TraceFrame, returns *bool) bool {
 	const page = 1<<12 - 1
 	was := *returns

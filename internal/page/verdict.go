@@ -11,7 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/html"
 )
 
-// verdicts remembers the verdicts for backtraces. A log may have a million equal backtraces.
+// verdicts caches a verdict for each distinct backtrace, since a log may repeat one a million
+// times.
 type verdicts struct {
 	seen map[uint64]*verdict // verdicts so far, by hash of the rows
 	seed maphash.Seed
@@ -27,7 +28,7 @@ type ownFrames interface {
 type verdict struct {
 	key   string      // equal for equal backtraces; empty without a frame
 	kinds []html.Kind // kinds of its rows
-	known bool        // the page needs no Details of it
+	known bool        // the page needs no more details of the backtrace
 }
 
 // maxSeen bounds the verdicts: 4 MiB, if each has 40 rows.
@@ -54,7 +55,7 @@ func (j *verdicts) of(s *backtrace.Stack, role string) *verdict {
 			text = binary.LittleEndian.AppendUint64(text, a.Addr)
 		}
 		text = binary.LittleEndian.AppendUint32(text, uint32(len(a.Frames)))
-		if len(a.Frames) > 0 { // an answer may improve
+		if len(a.Frames) > 0 { // a later answer may have a better name
 			text = backtrace.AppendName(backtrace.AppendName(text, a.Frames[0].Func), a.Frames[0].File)
 		}
 		text = strconv.AppendBool(text, a.Err != nil)
@@ -105,9 +106,9 @@ func (j *verdicts) judge(s *backtrace.Stack, role string) *verdict {
 	return v
 }
 
-// appendFramePlace appends bytes that identify the place of a frame: its function and line, or
-// its offset in the module. If the offset is unknown, it appends the address within the page,
-// which is the same in each process.
+// appendFramePlace appends bytes that identify the place of a frame: its function and line, or its
+// offset in the module. If the offset is unknown, it appends the offset in the memory page, which
+// is the same in each process.
 func appendFramePlace(dst []byte, fr *findings.TraceFrame) []byte {
 	dst = backtrace.AppendName(backtrace.AppendName(dst, fr.Func), fr.File)
 	switch {

@@ -32,8 +32,8 @@ func titles(t *testing.T, log string) []string {
 	return all
 }
 
-// Backtraces without debug files differ by the places of their frames in the modules. A report that
-// repeats its first frame in its last line has no further backtrace.
+// Without debug files, the offsets of frames in their modules distinguish backtraces. The last line
+// of a report, which repeats its first frame, is not another backtrace.
 func TestBacktracesWithoutNamesDifferByTheirPlaces(t *testing.T) {
 	log, err := os.ReadFile("../../testdata/asan.log")
 	if err != nil {
@@ -49,7 +49,7 @@ func TestBacktracesWithoutNamesDifferByTheirPlaces(t *testing.T) {
 	}
 }
 
-// The files of testdata/pages have a log, and the outline of its page.
+// Each file in testdata/pages has a log, and the expected outline of its page.
 func TestOutlinesOfPages(t *testing.T) {
 	paths, err := filepath.Glob("testdata/pages/*.txtar")
 	if err != nil || len(paths) == 0 {

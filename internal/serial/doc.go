@@ -19,7 +19,7 @@ import (
 // Linux consoles use it.
 const DefaultRate = 115200
 
-// lookAgain is the time between two looks for a missing port.
+// lookAgain is the time between two attempts to open a missing port.
 const lookAgain = time.Second
 
 // errOrdinary is the error of configure for a file that is not a serial port.
@@ -30,19 +30,19 @@ var errOrdinary = errors.New("not a serial port")
 type Port struct {
 	path   string
 	rate   int
-	again  time.Duration // time between two looks for the port
+	again  time.Duration // time between two attempts to open the port
 	report func(message string)
 	open   func(path string, rate int) (*os.File, error) // open, or a replacement in tests
 	// returns the existing ports: list, or a replacement in tests
 	others func() []string
 
-	limited  bool // a port that was never open is looked for no longer than patience
+	limited  bool // GiveUp was called: the wait for a port that was never open ends after patience
 	patience time.Duration
-	missed   time.Duration // time of the looks for the port so far
+	missed   time.Duration // time spent waiting for the port so far
 
 	found    bool      // the port was open once: any error may be temporary
 	awaited  bool      // the wait for the port was reported
-	opened   time.Time // last time
+	opened   time.Time // time when the port was last opened
 	lacks    error     // last reason why the port could not be opened
 	told     error     // last reported value of lacks
 	ordinary bool      // the file is not a serial port, and ends like any other file
@@ -59,14 +59,15 @@ func New(path string, rate int, report func(message string)) *Port {
 	return &Port{path: path, rate: rate, again: lookAgain, report: report, open: open, others: list, closed: make(chan struct{})}
 }
 
-// GiveUp bounds how long Read looks for a port that was never open. It must be called before the
+// GiveUp bounds how long Read waits for a port that was never open. It must be called before the
 // first Read.
 func (p *Port) GiveUp(after time.Duration) { p.limited, p.patience = true, after }
 
-// Read reads at least one byte from the device. While the port is missing, Read looks for it every
-// second. It returns io.EOF after Close, and at the end of a file that is not a port. It returns
-// another error after the time of GiveUp, or if a port that was never open cannot be opened. If the
-// port was open before, Read retries: a new port gets its owner and mode a moment later.
+// Read reads at least one byte from the device. While the port is missing, Read tries to open it
+// every second. It returns io.EOF after Close, and at the end of a file that is not a port. It
+// returns another error after the time of GiveUp, or if a port that was never open cannot be
+// opened. If the port was open before, Read retries: a new port gets its owner and mode a moment
+// after it appears.
 func (p *Port) Read(b []byte) (int, error) {
 	for {
 		file, err := p.current()
@@ -95,7 +96,7 @@ func (p *Port) Read(b []byte) (int, error) {
 	}
 }
 
-// sleep waits for the next look for the port. It returns false if the port is closed.
+// sleep waits until the next attempt to open the port. It returns false if the Port is closed.
 func (p *Port) sleep() bool {
 	select {
 	case <-p.closed:
@@ -138,9 +139,9 @@ func (p *Port) current() (*os.File, error) {
 	return file, nil
 }
 
-// await reports, once, the wait for the port. Later it reports why the port cannot be opened, if
-// two tries in a row fail with the same error. The first error may not last: a new port gets its
-// mode a moment later.
+// await reports the wait for the port once. Later it reports an error, other than a missing file,
+// that occurs in two attempts in a row and was not the last one reported. The first error may be
+// temporary: a new port gets its mode a moment after it appears.
 func (p *Port) await(err error) {
 	err = cause(err)
 	before := p.lacks
@@ -161,7 +162,7 @@ func (p *Port) await(err error) {
 	}
 }
 
-// alternatives returns the existing ports, for a message.
+// alternatives returns a message that lists up to eight existing ports.
 func (p *Port) alternatives() string {
 	const most = 8 // names in a message
 	all := p.others()
@@ -203,7 +204,7 @@ func (p *Port) isClosed() bool {
 	}
 }
 
-// Close ends a Read that waits, and closes the port.
+// Close closes the port. A waiting Read returns.
 func (p *Port) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -51,8 +51,8 @@ func Names(path string) bool {
 // list returns the existing ports of adapters and boards.
 func list() []string { return listIn("/dev") }
 
-// listIn is list for a folder in place of /dev. It leaves out ports such as /dev/ttyS0, which exist
-// even without a device.
+// listIn returns the ports in folder, which is /dev except in tests. It omits ports such as
+// /dev/ttyS0, which exist even without a device.
 func listIn(folder string) (all []string) {
 	for _, pattern := range []string{"ttyUSB*", "ttyACM*", "ttyAMA*", "serial/by-id/*"} {
 		found, _ := filepath.Glob(filepath.Join(folder, pattern)) // patterns are valid
@@ -61,8 +61,8 @@ func listIn(folder string) (all []string) {
 	return all
 }
 
-// open opens the port and sets it to pass on each byte at once. With errOrdinary, the file is open,
-// but not configured.
+// open opens the port and configures it to deliver each byte at once. If it returns errOrdinary,
+// the file is open but not configured.
 func open(path string, rate int) (*os.File, error) {
 	// O_NONBLOCK: opening does not wait for a carrier, and Close ends a read.
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
@@ -94,8 +94,8 @@ func configure(fd, rate int) error {
 	t.Iflag = unix.IGNBRK
 	t.Oflag = 0
 	t.Lflag = 0
-	// CLOCAL: no modem must be ready. Without HUPCL, the end of symfilter does not change the lines
-	// by which adapters reset a board.
+	// CLOCAL: no modem must be ready. Without HUPCL, closing the port does not change the control
+	// lines by which adapters reset a board.
 	t.Cflag = unix.CS8 | unix.CREAD | unix.CLOCAL | unix.BOTHER
 	t.Ispeed, t.Ospeed = uint32(rate), uint32(rate)
 	t.Cc[unix.VMIN], t.Cc[unix.VTIME] = 1, 0

@@ -17,14 +17,14 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// plug returns the device's end of a pseudo-terminal, to whose other end the link at path leads.
+// plug makes a pseudo-terminal, and a link at path to its port. It returns the device's end.
 func plug(t *testing.T, path string) *os.File {
 	t.Helper()
 	os.Remove(path)
 	return testenv.Port(t, path)
 }
 
-// unplug takes the device away.
+// unplug removes the link at path, and closes the device's end.
 func unplug(t *testing.T, device *os.File, path string) {
 	t.Helper()
 	if err := os.Remove(path); err != nil {
@@ -35,7 +35,7 @@ func unplug(t *testing.T, device *os.File, path string) {
 	}
 }
 
-// A reading is what a port has read and reported.
+// A reading collects the bytes, messages and error of a port.
 type reading struct {
 	port    *Port
 	bytes   chan []byte
@@ -57,7 +57,7 @@ func newReading(t *testing.T, path string) *reading {
 	return r
 }
 
-// start reads until an error.
+// start reads the port until an error, in the background.
 func (r *reading) start() {
 	go func() {
 		for {
@@ -72,7 +72,7 @@ func (r *reading) start() {
 	}()
 }
 
-// want waits for these bytes.
+// want waits until the port has read exactly these bytes.
 func (r *reading) want(t *testing.T, want string) {
 	t.Helper()
 	var got []byte
@@ -105,7 +105,7 @@ func TestADeviceThatIsUnpluggedIsReadAgain(t *testing.T) {
 	for range 3 {
 		device := plug(t, path)
 		r.wantReport(t, "open")
-		// Nothing of it is changed: neither control characters nor line ends.
+		// A raw port changes neither control characters nor line ends.
 		const text = "rst:0x1\r\n\x03\x04\x11\x13\x1b[0;31mE (12)\xff\x00\n"
 		io.WriteString(device, text)
 		r.want(t, text)
@@ -118,8 +118,8 @@ func TestADeviceThatIsUnpluggedIsReadAgain(t *testing.T) {
 	}
 }
 
-// The rights of a device are set a moment after it is there. If they stay as they are, that is
-// reported.
+// A new device gets its mode a moment after it appears, so a missing permission is reported only if
+// it lasts.
 func TestAPortThatStaysLockedIsReported(t *testing.T) {
 	r := newReading(t, filepath.Join(t.TempDir(), "ttyUSB0"))
 	device := plug(t, r.port.path)
@@ -134,7 +134,7 @@ func TestAPortThatStaysLockedIsReported(t *testing.T) {
 		if lacks = lacks[1:]; err != nil {
 			return nil, err
 		}
-		return os.Open(os.DevNull) // which ends at once
+		return os.Open(os.DevNull) // returns EOF at once
 	}
 	r.start()
 	const away = "the device went away; retrying every second, until Ctrl-C"
@@ -146,8 +146,8 @@ func TestAPortThatStaysLockedIsReported(t *testing.T) {
 	r.want(t, "> ")
 }
 
-// A port that does not appear in time is an error, which names the existing ports. A port that was
-// open before is waited for without a limit.
+// If a port does not appear in time, Read returns an error that lists the existing ports. For a
+// port that was open before, Read waits without a limit.
 func TestAPortThatIsNeverThereIsGivenUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ttyUSB0")
 	tries := 0
@@ -195,7 +195,8 @@ func TestPortsOfAdaptersAreListed(t *testing.T) {
 	}
 }
 
-// A port that was hung up can be opened, and ends at once: it is reopened only after a pause.
+// After a hang-up, a port can be opened but returns EOF at once. Read reopens it only after a
+// pause.
 func TestAPortThatEndsAtOnceIsNotOpenedAllTheTime(t *testing.T) {
 	r := newReading(t, filepath.Join(t.TempDir(), "ttyS0"))
 	r.port.again = time.Hour
@@ -227,7 +228,7 @@ func TestCloseEndsARead(t *testing.T) {
 func TestThePortIsRawAndHasTheRate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ttyUSB0")
 	device := plug(t, path)
-	for _, rate := range []int{9600, 74880, 115200, 2000000} { // the second is of ESP8266's boot loader
+	for _, rate := range []int{9600, 74880, 115200, 2000000} { // 74880: ESP8266's boot loader
 		file, err := open(path, rate)
 		if err != nil {
 			t.Fatal(err)
@@ -280,7 +281,7 @@ func TestTheGroupThatMayReadAPortIsNamed(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	os.Chown(path, -1, 20) // dialout of Debian; only root may
+	os.Chown(path, -1, 20) // Debian's group dialout; only root can set it
 	var at unix.Stat_t
 	if err := unix.Stat(path, &at); err != nil {
 		t.Fatal(err)

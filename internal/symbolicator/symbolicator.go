@@ -26,7 +26,7 @@ const (
 	maxModules = 10_000
 )
 
-// bytes that are taken from the room
+// Bytes of memory that an item of a request takes from its batch.Room.
 const (
 	frameBytes  = 64
 	stackBytes  = 64
@@ -43,23 +43,23 @@ type module struct {
 	reason batch.Reason // why it is not found; empty: it is found
 }
 
-// adjustments of a frame's address
+// Values of frame.adjust: whether a return address is decremented, to find its call.
 const (
 	adjustAuto = iota
 	adjustYes
 	adjustNo
 )
 
-// A frame is a frame of a request.
+// A frame is a stack frame of a request, with its module and its answer.
 type frame struct {
 	addr     uint64
 	relative int // index of the module that addr is relative to; -1: addr is absolute
 	adjust   uint8
 
-	module, answer int // indices; -1: none
+	module, answer int // indexes of modules and answers; -1: none
 }
 
-// A request is a parsed request.
+// A request holds the parsed contents of a request.
 type request struct {
 	r    *batch.Reader
 	room batch.Room
@@ -113,7 +113,7 @@ func (r *request) read() error {
 	return err
 }
 
-// take takes memory for the nth item; a request may have at most most items.
+// take takes bytes of the request's memory for its n-th item. It fails if n exceeds most.
 func (r *request) take(n, most int, what string, bytes int) error {
 	if n > most {
 		return batch.TooLargef("the request has more than %d %s", most, what)
@@ -321,7 +321,7 @@ func (r *request) write(w *batch.Writer, answers []batch.Answer) error {
 	return w.Flush(true)
 }
 
-// statusOf returns the status of a frame without functions.
+// statusOf returns the API's status for a frame that has no function, for reason r.
 func statusOf(r batch.Reason) string {
 	switch r {
 	case batch.NoSymbol:
