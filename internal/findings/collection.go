@@ -40,8 +40,8 @@ type equalFindings struct {
 	first *Finding
 	more  []*Finding // others, by ordinal
 
-	// process is the current process. count is the number of these findings in it, and counts has
-	// the numbers for other processes.
+	// process is the process of the last finding, and count its number of findings with this
+	// fingerprint. counts has the numbers of earlier processes.
 	process, count int
 	counts         map[int]int
 }
@@ -126,8 +126,8 @@ func (s *Collection) Processes() []Process { return s.processes }
 func (s *Collection) All() []*Finding { return s.all }
 
 // Add adds count occurrences of a finding of a process. If x equals an earlier finding, Add returns
-// that one; otherwise it keeps and returns x. Without memory, it counts x in Left, and returns nil.
-// Identify must have been called.
+// the earlier one; otherwise it keeps and returns x. Without memory, it counts x in Left, and
+// returns nil. Identify must have been called.
 func (s *Collection) Add(process int, x *Finding, count uint64) *Finding {
 	e := s.equal[x.Fingerprint]
 	var known *Finding
@@ -253,7 +253,7 @@ func (x *Finding) size() int64 {
 	return int64(n)
 }
 
-// keep notes that the bytes of the frames are counted.
+// keep marks the frames as counted by the Collection.
 func (x *Finding) keep() {
 	for t := range x.Traces {
 		for _, f := range x.Traces[t].Frames {

@@ -13,7 +13,7 @@ import (
 type Finding struct {
 	Source  Source
 	Tool    string // name in lower case: memcheck, helgrind, asan, ubsan, rtrace
-	Kind    string // the tool's name for it: InvalidRead, heap-use-after-free
+	Kind    string // the tool's name for the error: InvalidRead, heap-use-after-free
 	Message string // line of text, without the numbers of thread and process
 	Memory  Memory // kind of the address, if the error is an access to memory
 
@@ -96,7 +96,7 @@ type TraceFrame struct {
 	counted    bool       // a Collection has counted its bytes
 }
 
-// Refer returns references to frames.
+// Refer returns a pointer to each frame.
 func Refer(frames []TraceFrame) []*TraceFrame {
 	all := make([]*TraceFrame, len(frames))
 	for i := range frames {

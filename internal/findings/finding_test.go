@@ -94,7 +94,8 @@ func TestFingerprintsDifferByWhatHappenedNotByNumbers(t *testing.T) {
 	}
 }
 
-// listing returns the findings, one on a line: their number in the run, and by process.
+// listing returns a line for each finding: its function, its ordinal, and how often it occurred, in
+// all and in each process.
 func listing(s *Collection) string {
 	var b strings.Builder
 	for _, x := range s.All() {

@@ -17,9 +17,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// fingerprintOf returns the fingerprint of frames, innermost first, between blanks: name,
-// name@OBJECT for a frame of the system, @OBJECT for one of the system without a name, and +OBJECT
-// for an own frame without a name.
+// fingerprintOf returns the fingerprint of frames, innermost first, between blanks. A frame is a
+// name, name@OBJECT for a system frame, @OBJECT for a system frame without a name, or +OBJECT for
+// an own frame without a name.
 func fingerprintOf(stack string) string {
 	var s Stack
 	for frame := range strings.FieldsSeq(stack) {
@@ -75,7 +75,7 @@ func TestFingerprintsAreStable(t *testing.T) {
 		}
 		seen[want] = group[0]
 	}
-	// version 1: a baseline that was stored must match for ever
+	// version 1: it must match stored baselines forever
 	if got, want := fingerprintOf("peek invalid main"), "de7006f92d7dfca9cd6a26a06941a97a"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -199,7 +199,7 @@ func fingerprintOfAddresses(t *testing.T, app string, addresses []string) string
 	return stack.fingerprint([]byte("log/1"))
 }
 
-// The names of frames in findings of logs are those that all tools print.
+// Logged names lose the parts that tools spell differently.
 func TestLoggedNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"main":                                "main",

@@ -39,7 +39,7 @@ type OwnRule struct {
 //   - Its source file is unknown, and sanitizers intercept its function, such as malloc or memcpy.
 type Own struct {
 	globs []*regexp.Regexp
-	own   []bool // globs of own files
+	own   []bool // OwnRule.Own of each glob
 
 	mu       sync.Mutex
 	verdicts map[string]int // by path: 1 + the index of the last matching glob, or 0

@@ -8,9 +8,9 @@ import (
 )
 
 // StableName returns the linkage name of a function without the parts that depend on the build: a
-// symbol's version, the suffixes of clones, and the hash in a Rust name. For a C++ function that no
-// other unit can call, it returns the name without namespace, class and arguments: GCC records only
-// that name if the function is inlined.
+// symbol's version, the suffixes of clones, and the hash in a Rust name. For a C++ function that
+// other translation units cannot call, it returns the name without namespace, class and arguments:
+// GCC records only that name if the function is inlined.
 func StableName(f *symbolize.Frame) string {
 	name, _ := report.Unversioned(f.Linkage[:min(len(f.Linkage), maxLinkage)])
 	if i := strings.Index(name, " [clone "); i > 0 {
@@ -54,7 +54,7 @@ func loggedName(f *symbolize.Frame) string {
 	switch base := baseName(name); base {
 	case "":
 		return name
-	case "operator": // without its arguments already
+	case "operator": // baseName takes () for parameters
 		return "operator()"
 	default:
 		return base

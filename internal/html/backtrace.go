@@ -55,9 +55,9 @@ type Detail struct {
 	Module   string
 	Offset   uint64 // offset in the module
 	BuildID  string
-	Reason   string       // why there is no answer
+	Reason   string       // why the address has no name
 	Source   []SourceLine // around the line
-	Note     string       // about the source
+	Note     string       // remark on the source, such as that it is not verified
 }
 
 // A SourceLine is a line of a source file.
@@ -87,8 +87,9 @@ func (p *Page) Known(key string) bool {
 	return known || key == "" || len(p.distinct.byKey) >= maxDistinct
 }
 
-// Backtrace prints a backtrace. In a new one, each frame unfolds to its Detail. A repeated one
-// is counted, and folded as a whole. A backtrace without an entry in the index stays open.
+// Backtrace prints a backtrace. In a new backtrace, each frame unfolds to its Detail. A repeated
+// backtrace is counted, and folded as a whole. A backtrace without an entry in the index stays
+// open.
 func (p *Page) Backtrace(b *Backtrace) {
 	p.endRow()
 	entry, isNew := p.distinct.count(b, p.line+1)
@@ -333,8 +334,8 @@ func appendDim(dst, text []byte) []byte {
 // hasPlace reports whether appendPlace has something to append.
 func (d *Detail) hasPlace() bool { return d.Function != "" || d.Module != "" }
 
-// appendPlace appends a function with its file and line, or the place in the module if it has
-// no name.
+// appendPlace appends a function with its file and line. If the function is unknown, it appends the
+// module and the offset.
 func appendPlace(dst []byte, d *Detail) []byte {
 	dst = append(dst, "<b>"...)
 	if d.Function == "" {

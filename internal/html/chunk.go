@@ -21,7 +21,7 @@ const (
 // machines, since it affects the order of chunks and backtraces on a page.
 const maxPacking = 4
 
-// chunk is the text of the next chunks of a page.
+// chunk collects the text of a page's chunks, and compresses full ones.
 type chunk struct {
 	text  []byte
 	next  int64  // number of the first line of the next chunk to compress
@@ -84,7 +84,7 @@ func (c *chunk) addRow(r *Row, backtrace int) {
 	c.add(appendLine(text, r.Text, inChunk), r.Ended)
 }
 
-// cut sets the next bytes of the text aside, as a chunk.
+// cut sets the first end bytes of the text aside, as a full chunk.
 func (c *chunk) cut(end int) {
 	text, rest := c.text[:end], c.text[end:]
 	c.full = append(c.full, text)

@@ -7,16 +7,16 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// Words with the same byte in each place.
+// Words with the same value in each byte.
 const (
 	each = 0x0101010101010101
 	high = 0x80 * each
 )
 
-// appendEscaped appends text of unknown origin for the content of an element, or for an
-// attribute in quotation marks. Other code adds text only if plain accepts all of it. Markup
-// and quotation marks become character references. Control characters except TAB, bytes that
-// are not UTF-8, and characters that a browser obeys become visible, for example as \x1b.
+// appendEscaped appends text of unknown origin for the content of an element, or for an attribute
+// in quotation marks. Other code adds text only if plain accepts all of it. Markup and quotation
+// marks become character references. Control characters except TAB, bytes that are not UTF-8, and
+// characters that change how a browser shows other text become visible, for example as \x1b.
 func appendEscaped(dst, text []byte) []byte {
 	for i := 0; ; {
 		n := plain(text[i:])

@@ -30,7 +30,7 @@ func everyByte() string {
 	return string(b)
 }
 
-// Escaped bytes are only text, wherever a page may have text, and read as on a terminal.
+// Escaped text remains text in attributes and elements, and reads as on a terminal.
 func TestTextIsNeverMarkup(t *testing.T) {
 	for _, text := range append(injections, everyByte(), strings.Repeat("<&'\"> \t", 40)) {
 		for pad := range 9 {

@@ -9,7 +9,7 @@ import (
 type distinct struct {
 	byKey    map[string]*entry
 	entries  []*entry
-	others   int64     // backtraces beyond maxDistinct
+	others   int64     // occurrences of further backtraces, after maxDistinct distinct ones
 	sections []section // sections of a page that may become large
 	size     int       // bytes of the backtraces of a large page
 }
@@ -25,7 +25,7 @@ type entry struct {
 	number      int // number of the backtrace, from 1
 	times       int64
 	first, last occurrence
-	kind        string // kind of a Backtrace
+	kind        string // Backtrace.Kind, shortened
 	label       []byte // HTML after the number
 	message     []byte // HTML
 	absent      bool   // the backtrace is not on the page

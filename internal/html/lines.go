@@ -17,9 +17,8 @@ func (p *Page) Lines(lines []byte) {
 	}
 }
 
-// plainLines adds the lines at the beginning of b that need no escapes in a chunk, and returns
-// their length. Most lines need none. plainLines reads the lines three times, and copies them
-// once.
+// plainLines adds the lines at the beginning of b that need no escapes in a chunk, as most lines,
+// and returns their length in bytes.
 func (p *Page) plainLines(b []byte) int {
 	n := bytes.LastIndexByte(b[:printableLines(b)], '\n') + 1
 	if n > 0 {

@@ -20,7 +20,7 @@ func TestLinesAreThoseOfText(t *testing.T) {
 		strings.Repeat("x", 100) + "\n", strings.Repeat("y", blockSize) + "\n", strings.Repeat("z", 100) + "\x01\n",
 	}
 	for i := 0; log.Len() < 5*chunkSize; i++ {
-		for range i % 23 { // runs of lines that are the same in a chunk
+		for range i % 23 { // runs of lines that need no escapes in a chunk
 			log.WriteString("a line of a log, as most of them are\n")
 		}
 		log.WriteString(kinds[i%len(kinds)])
@@ -70,14 +70,14 @@ func TestPrintableLines(t *testing.T) {
 	}
 }
 
-// Bytes that are not printable are found among others of their kind, whose carries reach them.
+// The first unprintable byte is found even if it gets carries from other such bytes in its word.
 func TestPrintableAmongOthers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	kinds := []byte("aaaaaaaaaaaaaaaa ~\n\n\t\x00\x1f\x7f\x80\x9f\xa0\xff")
 	for range 100_000 {
 		text := make([]byte, r.IntN(80))
 		for i := range text {
-			text[i] = kinds[r.IntN(len(kinds)-r.IntN(8))] // some texts have few that are not
+			text[i] = kinds[r.IntN(len(kinds)-r.IntN(8))] // makes printable bytes more frequent
 		}
 		end := func(others string) int {
 			i := bytes.IndexFunc(text, func(c rune) bool { return (c < ' ' || c > '~') && !strings.ContainsRune(others, c) })
@@ -95,7 +95,7 @@ func TestPrintableAmongOthers(t *testing.T) {
 	}
 }
 
-// A large page uses the memory of its chunks again, and allocates nothing for a line.
+// A large page reuses the memory of its chunks, and allocates nothing for a line.
 func TestLargePagesAllocateNothingForALine(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	p := New("log")

@@ -15,7 +15,7 @@ const (
 	// A browser shows a page of this size within a second, and finds text in it.
 	maxSmall = 16 << 20 // bytes of HTML
 	headSize = 1 << 20  // bytes of HTML at the beginning of a large page
-	headRows = 2000     // lines there
+	headRows = 2000     // lines at the beginning of a large page
 
 	// lines of a <pre>: a browser lays out only the <pre> elements near the window
 	blockRows = 200
@@ -146,7 +146,7 @@ func (p *Page) Text(text []byte, ended bool) {
 	p.grown()
 }
 
-// row counts a line.
+// row counts a line once, however many parts it has.
 func (p *Page) row(ended bool) {
 	if !p.cut {
 		p.line++

@@ -18,7 +18,7 @@ func whole(title string, write func(*Page)) []byte {
 	return p.Take(nil)
 }
 
-// read parses a page, and compares the text of its log.
+// read parses a page, and compares the text of its log with want.
 func read(t *testing.T, page []byte, want string) *pagetest.Page {
 	t.Helper()
 	p, err := pagetest.Parse(page)
@@ -35,7 +35,7 @@ func read(t *testing.T, page []byte, want string) *pagetest.Page {
 	return p
 }
 
-// backtrace returns a backtrace with frames of all kinds, whose strings are all text.
+// backtrace returns a backtrace with frames of all kinds, and with text in each of its strings.
 func backtrace(key, text string) *Backtrace {
 	detail := func() *Detail {
 		return &Detail{
@@ -54,11 +54,10 @@ func backtrace(key, text string) *Backtrace {
 	}}
 }
 
-// visible returns the text of a page for text of the log.
+// visible returns text as a page shows it: with visible control characters.
 func visible(text string) string { return string(escape.AppendText(nil, text, "\t")) }
 
-// Whatever is in a field that reaches the page, the page has only the elements it is to have, and
-// the text of the log.
+// Whatever the fields contain, the page has only its own elements, and the text of the log.
 func TestNoFieldIsMarkup(t *testing.T) {
 	for _, s := range append(injections, everyByte(), strings.Repeat("x", 5000), strings.Repeat("é", 1000)) {
 		// a line of the log has no line end, and its text has no colours
@@ -84,7 +83,7 @@ func TestNoFieldIsMarkup(t *testing.T) {
 					b := backtrace(key, line)
 					for _, r := range b.Rows {
 						add(string(r.Text))
-						if r.Detail != nil { // these are not of the log: they may have line ends
+						if r.Detail != nil { // details are not text of the log, and may have line ends
 							*r.Detail = *backtrace("", s).Rows[1].Detail
 						}
 					}

@@ -70,7 +70,7 @@ b o   Backtrace 5: last
 	}
 }
 
-// The summary has the most frequent kinds first, and counts those that it does not list.
+// The summary has the most frequent kinds first, and the number of the other kinds.
 func TestKindsOfTheSummaryAreBounded(t *testing.T) {
 	got := outline(t, func(p *Page) {
 		for i := range maxKinds + 3 {

@@ -5,19 +5,19 @@ import (
 	"strconv"
 )
 
-// A Value is a number in a line, with its answer.
+// A Value is an address in a line, with its answer.
 type Value struct {
 	Start, End int // range of its text in the line
 	Detail     Detail
 }
 
-// values holds the answers for values, each in a popover.
+// values holds the popovers that show the answers for Values.
 type values struct {
 	ids     map[valueKey]int
 	pending []byte // elements of new answers, printed after the block
 }
 
-// A valueKey identifies an answer.
+// A valueKey identifies a popover.
 type valueKey struct {
 	text, module string
 	offset       uint64

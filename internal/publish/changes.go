@@ -61,11 +61,11 @@ type changesText struct {
 }
 
 const (
-	shownProcesses = 8 // shown for a finding
-	shownPlaces    = 4 // shown for further findings with the same fingerprint
+	shownProcesses = 8 // processes shown for a finding
+	shownPlaces    = 4 // places shown for further findings with the same fingerprint
 )
 
-// text prints text of unknown origin.
+// text prints text of unknown origin, escaped.
 func (t *changesText) text(s string) { t.Write(escape.AppendText(nil, s, "")) }
 
 // change prints the new findings with one fingerprint: the first finding in full, and only the

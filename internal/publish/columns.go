@@ -5,7 +5,7 @@ import "unicode/utf8"
 // Limits of the source files read to convert columns.
 const (
 	maxTexts     = 4096     // files
-	maxTextBytes = 32 << 20 // bytes in memory about all of them
+	maxTextBytes = 32 << 20 // bytes of line lengths and file names in memory
 )
 
 // An asciiLines remembers which lines of source files are ASCII, and their lengths. The zero value

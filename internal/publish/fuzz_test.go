@@ -69,7 +69,7 @@ func FuzzPublish(f *testing.F) {
 	f.Add(strings.Repeat("abcd\x00../../a b#?%:\\", 100))
 	f.Add(strings.Repeat("\xff\xffgit://x/y\x00C:\\a\x00", 100))
 	f.Fuzz(func(t *testing.T, data string) {
-		if len(data) > 4<<10 { // the schema compares each rule with all others
+		if len(data) > 4<<10 { // validation compares each rule with all others
 			return
 		}
 		defer fuzztest.Watch(t, data)()

@@ -17,7 +17,7 @@ const maxGaps = 8
 
 // A gap is a missing part of a tool's findings.
 type gap struct {
-	what string // word for the fingerprint
+	what string // distinguishes the gaps of a tool and file in the fingerprint
 	tool string
 	text string // sentence without a full stop
 	file string // name of the report or the program

@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// A jsonWriter writes JSON, with the commas.
+// A jsonWriter writes JSON, and inserts the commas.
 type jsonWriter struct {
 	w     io.Writer
 	buf   []byte

@@ -29,8 +29,8 @@ const (
 )
 
 // JUnit prints the findings in the XML that build servers read as test results. Each report is a
-// suite, and each of its processes a case. A case with findings fails, other cases pass: so fixed
-// findings show. JUnit fails only if w does.
+// suite, and each of its processes a case. A case with findings fails, and other cases pass: a
+// fixed finding shows as a passed test. JUnit fails only if w does.
 func JUnit(w io.Writer, r *Result) error {
 	j := &junit{Result: r}
 	j.w = bufio.NewWriterSize(io.MultiWriter(w, &j.sent), bufferSize)
@@ -42,7 +42,7 @@ func JUnit(w io.Writer, r *Result) error {
 type junit struct {
 	*Result
 	w    *bufio.Writer
-	sent countBytes // written by w
+	sent countBytes // bytes that w has written
 
 	suites []*suite
 	texts  map[*findings.Finding]string // texts of findings in several processes
@@ -61,7 +61,7 @@ type suite struct {
 // A testCase is a process, or with JUnitOptions.ByFinding a finding.
 type testCase struct {
 	process *findings.Process
-	all     []*findings.Finding // findings that make it fail
+	all     []*findings.Finding // findings that make the case fail
 	known   int                 // findings that do not fail the build
 	single  bool                // the case is a finding, not a process
 }

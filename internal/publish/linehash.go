@@ -9,8 +9,8 @@ import (
 )
 
 // The hash of a source line in GitHub's upload action (codeql-action, src/fingerprints.ts). The
-// hash is a polynomial, modulo 2^64, over the UTF-16 units of the line and the text after it,
-// without blanks and tabs.
+// hash is a polynomial, modulo 2^64, over 100 UTF-16 units: the line and the text after it, without
+// blanks and tabs.
 const (
 	hashUnits = 100
 	hashBase  = 37

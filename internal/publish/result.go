@@ -57,7 +57,7 @@ func (s *sarif) result(run *sarifRun, x *findings.Finding) {
 		hash = x.ID()
 	}
 	s.fingerprints(hash, x.Fingerprint)
-	each := maxFlowLocations / max(len(traces), 1) // frames of a trace
+	each := maxFlowLocations / max(len(traces), 1) // bound of the frames of a trace
 	s.flow(traces, each)
 	s.stacks(traces, each)
 	s.number("occurrenceCount", max(x.Count(), 1))
@@ -65,7 +65,7 @@ func (s *sarif) result(run *sarifRun, x *findings.Finding) {
 	s.close('}')
 }
 
-// fingerprints prints the fingerprints of a result. GitHub knows only primaryLocationLineHash.
+// fingerprints prints the fingerprints of a result. GitHub reads only primaryLocationLineHash.
 func (s *sarif) fingerprints(hash, stack string) {
 	s.object("partialFingerprints")
 	s.member("primaryLocationLineHash", hash)
@@ -313,8 +313,8 @@ const (
 // maxFrameBytes bounds the texts of frames in memory: 10,000 frames take about 5 MB.
 const maxFrameBytes = 16 << 20
 
-// again prints the text of a frame from memory, or calls print. Memory pays, since findings share
-// frames, and frames are most of a file.
+// again prints the text of a frame from memory, or calls print. Frames are most of a file, and
+// findings share them.
 func (s *sarif) again(f *findings.TraceFrame, where int, print func()) {
 	if len(s.buf) > bufferSize {
 		s.flush()

@@ -78,7 +78,7 @@ func tagsOf(c *class) []string {
 	return append(tags, weaknesses(c.cwe)...)
 }
 
-// weaknesses returns GitHub's tags of weaknesses.
+// weaknesses returns GitHub's tags for numbers of the Common Weakness Enumeration.
 func weaknesses(cwe []int) (tags []string) {
 	for _, n := range cwe {
 		tags = append(tags, "external/cwe/cwe-"+strconv.Itoa(n))

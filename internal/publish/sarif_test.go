@@ -464,7 +464,7 @@ func TestRunsAreOfTools(t *testing.T) {
 	r.SARIF.Category = "linux/x86"
 	for i := range 21 {
 		p := r.Begin(findings.Process{Source: findings.FromLog, Tool: fmt.Sprint("tool", i), Complete: true})
-		if i != 5 { // ran without findings
+		if i != 5 { // tool 5 ran without findings
 			add(r, p, &findings.Finding{Source: findings.FromLog, Tool: fmt.Sprint("tool", i), Kind: "x"})
 		}
 	}

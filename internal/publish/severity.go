@@ -9,7 +9,7 @@ import (
 type severity uint8
 
 const (
-	note    severity = iota // not a fault by itself: memory that is still reachable
+	note    severity = iota // not a fault by itself, such as memory that is still reachable
 	warning                 // may be a fault, or does no harm at once
 	failure                 // a fault
 )
@@ -20,7 +20,7 @@ type class struct {
 	memory   bool   // access to memory that the program does not own
 	unsure   bool   // depends on facts that a tool cannot see: its precision is medium
 	cwe      []int  // numbers in the Common Weakness Enumeration, at most 4
-	about    string // a sentence
+	about    string // description of the fault, one sentence
 }
 
 var (

@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A finding takes about 4 kB of output. The memory for each finding must only be enough to sort.
+// A finding takes about 4 kB of output. Its memory in a printer must only be enough for sorting.
 func TestPrintersKeepNothingOfWhatTheyPrint(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	r := results()

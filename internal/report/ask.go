@@ -55,7 +55,7 @@ func patienceOf(f io.Writer) *Patience {
 }
 
 // Prefetch starts the search for the debug file of f, and the time during which lookups may wait
-// for the file. Only its first call has an effect.
+// for the file. Only the first call for f has an effect.
 func (a *Asker) Prefetch(f *Object) {
 	if f.awaited != nil || f.Err != nil || a.o.Symbolizer == nil {
 		return
@@ -64,7 +64,7 @@ func (a *Asker) Prefetch(f *Object) {
 	a.o.Symbolizer.Prefetch(f.ID, f.Path)
 }
 
-// AtOnce is Frames without waiting: the Answer may be pending.
+// AtOnce looks up frames as Frames does, but without waiting: the Answer may be pending.
 func (a *Asker) AtOnce(dst []symbolize.Frame, f *Object, rel uint64) Answer {
 	if a.o.Symbolizer == nil || f.Err != nil {
 		return Answer{Err: f.Err}
@@ -119,7 +119,7 @@ func (a *Asker) await(f *Object, l symbolize.Location, ask func(context.Context)
 func newAnswer(frames []symbolize.Frame, err error) Answer {
 	got := Answer{Frames: frames, Err: err, Kept: err == nil, Pending: errors.Is(err, symbolize.ErrPending)}
 	if len(frames) > 0 && got.Pending {
-		got.Err = nil // the best frames so far, by symbols
+		got.Err = nil // frames named by symbols, until the debug file is found
 	}
 	for i := range frames {
 		if t := frames[i].Until; !t.IsZero() && (got.Until.IsZero() || t.Before(got.Until)) {

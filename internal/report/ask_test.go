@@ -84,7 +84,7 @@ func TestAReportWaitsOnce(t *testing.T) {
 	}
 }
 
-// late is a finder that has no file, and reports that after this time.
+// late is a finder that takes this time to report that it has no file.
 type late time.Duration
 
 func (l late) Find(ctx context.Context, _ buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
@@ -96,8 +96,8 @@ func (l late) Find(ctx context.Context, _ buildid.Query, _ func(buildid.Attempt)
 	}
 }
 
-// A report may follow lines of a log, whose filter has begun a block. Since no later block ends
-// that one, the waits of the report do not belong to it.
+// A report may follow lines of a log that form a block. The waits of the report must not count
+// towards the bound of that block.
 func TestAReportAfterALogIsNoPartOfItsBlock(t *testing.T) {
 	const wait, answers = 2 * time.Second, 1200 * time.Millisecond
 	names := builds(t, 4)

@@ -10,7 +10,7 @@ import (
 const DefaultMaxMemory = 512 << 20
 
 // ledgerStep is the least number of bytes that a Budget takes from its Ledger, unless the Ledger
-// has fewer. So most small entries of tables need no call.
+// has fewer. It saves a call for each small allocation.
 const ledgerStep = 1 << 20
 
 // A Ledger grants memory from a shared budget: see [symbolize.ReportOptions]. The
@@ -47,7 +47,7 @@ func BudgetOf(memory Ledger) *Budget {
 // Most returns the size of the Budget, in bytes.
 func (b *Budget) Most() int64 { return b.most }
 
-// Used returns the bytes that Shares have taken.
+// Used returns the bytes that were taken and not returned.
 func (b *Budget) Used() int64 { return b.used.Load() }
 
 // covers reports whether the ledger has granted, or now grants, used bytes.
@@ -73,7 +73,7 @@ func (b *Budget) covers(used int64) bool {
 // Take reports whether n more bytes are granted.
 func (b *Budget) Take(n int64) bool { return b.take(n, 0) }
 
-// take is Take, but also fails if fewer than spare bytes would remain.
+// take is Take, but also fails if fewer than spare bytes of the Budget would remain.
 func (b *Budget) take(n, spare int64) bool {
 	used := b.used.Add(n)
 	if used > b.most-spare || !b.covers(used) {
@@ -84,7 +84,7 @@ func (b *Budget) take(n, spare int64) bool {
 }
 
 // Give returns n bytes to the Budget. Unused bytes go back to the ledger if they exceed
-// 2*ledgerStep, or if no Share uses any bytes.
+// 2*ledgerStep, or if no bytes are in use.
 func (b *Budget) Give(n int64) {
 	used := b.used.Add(-n)
 	if b.ledger == nil {

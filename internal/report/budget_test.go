@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// ledger is a Ledger that grants up to a number of bytes, and records the most that were granted at
-// a time.
+// ledger is a Ledger that grants up to a number of bytes, and records the most bytes that were
+// granted at the same time.
 type ledger struct {
 	mu         sync.Mutex
 	left, out  int64

@@ -51,7 +51,7 @@ type Objects struct {
 // An Object is an object file on this machine that a report names.
 type Object struct {
 	Name  string // name in the report
-	Path  string // on this machine
+	Path  string // path of the file on this machine
 	ID    buildid.ID
 	Err   error            // why the file cannot be used, without its path; nil if it can
 	Fixed bool             // the file is loaded at its link address (ET_EXEC)
@@ -193,7 +193,7 @@ func (all *Objects) Each(visit func(*Object)) {
 	}
 }
 
-// open opens the file if it is a regular file. A pipe or a device must not block.
+// open opens the file only if it is regular, so that a pipe or a device cannot block.
 func (f *Object) open() (err error) {
 	// the kernel's mark for deleted files in /proc/PID/maps
 	if strings.HasSuffix(f.Name, " (deleted)") {

@@ -12,7 +12,7 @@ const maxMissing = 4096
 
 // Missing counts unresolved frames by the name of their object. The zero value is empty.
 type Missing struct {
-	Named  int64 // frames with a name by symbols, for Options.Named
+	Named  int64 // frames named only by symbols, for Options.Named
 	byName map[string]*symbolize.Unresolved
 }
 
