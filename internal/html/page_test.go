@@ -83,7 +83,7 @@ func TestNoFieldIsMarkup(t *testing.T) {
 					b := backtrace(key, line)
 					for _, r := range b.Rows {
 						add(string(r.Text))
-						if r.Detail != nil { // details are not text of the log, and may have line ends
+						if r.Detail != nil { // details are not log text: line ends are allowed
 							*r.Detail = *backtrace("", s).Rows[1].Detail
 						}
 					}

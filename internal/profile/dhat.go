@@ -22,7 +22,7 @@ func isDHAT(head []byte) bool {
 	return ok && bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(`"dhatFileVersion"`))
 }
 
-// readDHAT reads the frame table of a DHAT file, and the facts about the frames in its stacks.
+// readDHAT reads the frame table of a DHAT file, and the calls in its stacks.
 func readDHAT(f *traceFile, o *Options, m *memory) (document, error) {
 	x := &dhatIndex{file: f, o: o, m: m}
 	x.scan.part = x.learn
@@ -34,8 +34,7 @@ func readDHAT(f *traceFile, o *Options, m *memory) (document, error) {
 	return x, nil
 }
 
-// A dhatIndex holds the frame table of a DHAT file, and the facts about each frame in the
-// stacks.
+// A dhatIndex holds the frame table of a DHAT file, and the calls between its frames.
 type dhatIndex struct {
 	file     *traceFile
 	o        *Options
@@ -192,7 +191,7 @@ func (x *dhatIndex) called(i int) int {
 	return int(x.inner[i]) - 1
 }
 
-// resolve locates the objects of the frames, and asks for the frames' names.
+// resolve locates the objects of the frames, and looks up the frames' names.
 func (x *dhatIndex) resolve(*resolver) error {
 	n := newNamer(x.o, x.m, x.command)
 	defer n.close()

@@ -25,10 +25,10 @@ const (
 type dhatPart uint8
 
 const (
-	dhatText     dhatPart = iota // bytes without meaning here
-	dhatMember                   // the value of a member of the file, as its text
-	dhatCount                    // the value of a member of a point, as its text
-	dhatStack                    // the array of frames of a point, as its text
+	dhatText     dhatPart = iota // bytes that are only copied
+	dhatMember                   // JSON value of a member of the file's object
+	dhatCount                    // JSON value of a member of a point
+	dhatStack                    // JSON array of a point's frame numbers
 	dhatPointEnd                 // the brace that ends a point
 	dhatFrame                    // a text of the table of frames, with its quotation marks
 	dhatTableEnd                 // the bracket that ends the table of frames

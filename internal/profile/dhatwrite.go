@@ -156,7 +156,7 @@ func (out *dhatWriter) writeStack(text []byte) error {
 	return out.w.WriteByte(']')
 }
 
-// errChanged reports a file that has changed when it is read again.
+// errChanged reports that the file changed between its two reads.
 var errChanged = errors.New("the file was changed while it was read")
 
 // writeTable prints the new table. Frames in no stack come last.

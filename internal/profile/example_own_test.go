@@ -15,9 +15,9 @@ import (
 	"github.com/symfilter/symfilter/valgrind"
 )
 
-// The file that DHAT has written about a stripped program is printed as DHAT writes it for a
-// program with debug information. The program and its debug files are below testdata; usually they
-// are where the file says, and in the system's folder.
+// DHAT has written the file for a stripped program. The output is as DHAT writes it for a program
+// with debug information. Here the program and its debug files are below testdata. Usually the
+// program is at the path in the file, and its debug files in the system's folder.
 func Example_own() {
 	sysroot, err := filepath.Abs("../../valgrind/testdata/recorded")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A heap profile of jemalloc becomes folded stacks. With the files of its mappings, or debug files
-// by the build IDs of these, the stacks have functions.
+// A heap profile of jemalloc becomes folded stacks. If the mapped files or their debug files exist,
+// the stacks have function names.
 func Example() {
 	const heap = `heap_v2/524288
   t*: 1: 2097152 [0: 0]

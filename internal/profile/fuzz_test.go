@@ -32,8 +32,9 @@ func addSeeds(f *testing.F, prefix string) {
 	}
 }
 
-// No input makes the reader panic, hang or exceed its memory. Its output in pprof's format is read
-// again, by symfilter and by pprof's library, as the same profile. Text has no control characters.
+// checkProfile checks that data does not make the reader panic, hang or exceed its memory. The
+// output in pprof's format must be the same profile for symfilter and for pprof's library. The text
+// must have no control characters.
 func checkProfile(t *testing.T, data []byte) {
 	const most = 64 << 20
 	defer fuzztest.Watch(t, data)()

@@ -69,7 +69,7 @@ func readHeap(data []byte, r *resolver) (document, error) {
 			return nil, fmt.Errorf("a line is not a stack: %.80q", line)
 		}
 		for i := range addrs {
-			addrs[i]-- // return addresses
+			addrs[i]-- // from the return address into the call
 		}
 		var values [4]int64
 		n := 0
@@ -263,7 +263,7 @@ func readCPU(data []byte, r *resolver) (document, error) {
 		for i := range addrs[1:] {
 			addrs[i+1]--
 		}
-		if len(addrs) > 1 && addrs[0] == addrs[1]+1 { // leaf twice: from signal and stack
+		if len(addrs) > 1 && addrs[0] == addrs[1]+1 { // the leaf occurs twice: from signal and stack
 			addrs = append(addrs[:1], addrs[2:]...)
 		}
 		count := int64(min(number, uint64(1)<<40))

@@ -54,7 +54,7 @@ func readJemalloc(data []byte, r *resolver) (document, error) {
 				return nil, fmt.Errorf("a line is not a stack: %.80q", line)
 			}
 			for i := range addrs {
-				addrs[i]-- // return addresses
+				addrs[i]-- // from the return address into the call
 			}
 			inStack, counted = true, false
 		case line[0] == 't' && bytes.IndexByte(line, ':') > 0:

@@ -217,7 +217,7 @@ func (x *massifFile) learnHead(line []byte) {
 	}
 }
 
-// resolve locates the objects of the frames, and asks for the frames' names.
+// resolve locates the objects of the frames, and looks up the frames' names.
 func (x *massifFile) resolve(*resolver) error {
 	n := newNamer(x.o, x.m, x.command)
 	defer n.close()

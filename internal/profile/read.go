@@ -84,7 +84,7 @@ const pprofName = "pprof profile"
 // A format is a kind of profile.
 type format struct {
 	name   string                 // name in messages
-	begins func(head []byte) bool // reports whether a profile begins with head
+	begins func(head []byte) bool // reports whether head begins a profile of this format
 	read   func(data []byte, r *resolver) (document, error)
 }
 
@@ -99,9 +99,9 @@ func formats() []format {
 	}
 }
 
-// A document is a profile of one format. resolve is called before the others.
+// A document is a profile of one format. resolve is called before stacks.
 type document interface {
-	// resolve asks for the names of all addresses.
+	// resolve looks up the names of all addresses.
 	resolve(r *resolver) error
 
 	// stacks returns the profile with names, which the caller must not change. It fails if the

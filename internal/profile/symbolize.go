@@ -105,7 +105,7 @@ func (r *resolver) profile(p *stacks.Profile, kind mapsKind) error {
 		m := &p.Mappings[i]
 		if s := sites[i]; s != nil {
 			if s.failed {
-				continue // another program may find the file
+				continue // a viewer may find the file
 			}
 			if m.BuildID == "" && !s.file.ID.IsZero() {
 				m.BuildID = s.file.ID.String()

@@ -90,11 +90,11 @@ type ownDocument interface {
 	rewrite(w io.Writer) error
 }
 
-// A named is a frame of the file. It has the symbolizer's frames if they have more than the
-// file.
+// A named is a frame of the file, with the symbolizer's frames at its address if they add names or
+// lines.
 type named struct {
 	raw    report.RawFrame
-	frames []symbolize.Frame // innermost first; none if the file has all that is known
+	frames []symbolize.Frame // innermost first; none if they add nothing to the file
 	id     buildid.ID        // build ID of the object; zero if unknown
 }
 
@@ -129,7 +129,7 @@ func (n *namer) learn(f, inner *report.RawFrame) {
 	n.places.Learn(*f, *inner)
 }
 
-// name asks for the names of f, unless f has a line.
+// name looks up the names of f, unless f has a line.
 func (n *namer) name(f *named) error {
 	if n.places == nil || f.raw.Line != 0 {
 		return nil

@@ -25,7 +25,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// listedPlaces has the frames of a list, and records the facts that it learns.
+// listedPlaces implements Places with the frames of a list, and records the arguments of Learn.
 type listedPlaces struct {
 	program string
 	frames  map[uint64][]symbolize.Frame
@@ -34,7 +34,7 @@ type listedPlaces struct {
 }
 
 // newListedPlaces reads a list of frames: address, linkage name, name and file:line, separated by
-// TABs. Of several frames at an address the innermost is the first.
+// TABs. Frames at the same address are listed innermost first.
 func newListedPlaces(list string) *listedPlaces {
 	p := &listedPlaces{frames: make(map[uint64][]symbolize.Frame)}
 	for line := range strings.Lines(list) {
@@ -266,7 +266,7 @@ func TestLargeDHATFilesTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// The snapshots of a Massif file have the same frames again and again, whose texts are made once.
+// The snapshots of a Massif file repeat the same frames, whose texts are made once.
 func TestLargeMassifFilesTakeLittleMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	var in bytes.Buffer
@@ -360,7 +360,7 @@ func FuzzMassif(f *testing.F) {
 	})
 }
 
-// everywhere gives two frames to every address.
+// everywhere returns Options whose Places have two frames at every address.
 func everywhere() Options {
 	return Options{Places: func(string) Places { return everyPlace{} }}
 }
@@ -384,7 +384,7 @@ func fuzzTrace(t *testing.T, data []byte) {
 	}
 }
 
-// withoutNotes returns the output in the form Own.
+// withoutNotes returns the output in the form Own, without diagnostics.
 func withoutNotes(t *testing.T, data []byte, o Options) string {
 	p, err := Read(bytes.NewReader(data), o)
 	if err != nil {

@@ -21,7 +21,7 @@ func compilerGraph(p *Profile) (g *Graph, sinks, arcs []int64) {
 		location[i] = p.AddLocation(Location{Lines: []Line{{Function: f, Line: int64(i)}}})
 	}
 	sinks = make([]int64, functions)
-	out := make([]int64, functions) // cost of each function with its calls
+	out := make([]int64, functions) // cost of each function with its callees
 	for i := functions - 1; i >= 0; i-- {
 		g.Sinks = append(g.Sinks, Sink{uint32(i), location[i]})
 		sinks[functions-1-i] = 1 + rng.Int64N(1<<rng.IntN(20))

@@ -164,7 +164,7 @@ func (r *run) execute(rng *rand.Rand, f, depth int) int64 {
 		if depth == 0 {
 			break
 		}
-		// often a function further down, sometimes any
+		// usually one of the next functions, sometimes any function
 		to := min(r.functions-1, f+1+rng.IntN(4))
 		if rng.IntN(10) == 0 {
 			to = rng.IntN(r.functions)
@@ -202,7 +202,7 @@ func (r *run) graph(p *Profile) (g *Graph, sinks, arcs []int64) {
 	return g, sinks, arcs
 }
 
-// cyclic reports for each arc whether its callee leads back to its caller.
+// cyclic reports for each arc whether its callee can reach its caller.
 func cyclic(g *Graph) []bool {
 	reach := make([]map[uint32]bool, g.Nodes)
 	next := make([][]uint32, g.Nodes)

@@ -20,7 +20,8 @@ type treeNode struct {
 // A pair is the value of a stack in each of at most two profiles.
 type pair [2]int64
 
-// A treeKey identifies a stack by its innermost frame and the index of the rest.
+// A treeKey identifies a stack by its innermost frame and the index of the stack without that
+// frame.
 type treeKey struct{ up, frame uint32 }
 
 // newTree adds up the stacks of profiles by one value. framesOf returns the frames at each
