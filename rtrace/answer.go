@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// An answerer asks the symbolizer for frames and caches its answers.
+// An answerer looks up frames with the symbolizer, and caches the answers.
 type answerer struct {
 	*report.Asker
 	cached map[place]*answer
@@ -36,7 +36,7 @@ func newAnswerer(o *report.Options) *answerer {
 	return &answerer{Asker: report.NewAsker(o), cached: make(map[place]*answer)}
 }
 
-// ask returns the frames of a site whose place is known.
+// ask returns the answer for a usable site.
 func (a *answerer) ask(s site) *answer {
 	k := place{s.at.file, s.rel}
 	if known := a.cached[k]; known != nil && (known.Until.IsZero() || a.now.Before(known.Until)) {

@@ -34,7 +34,7 @@ func TestParametersAreAppendedOnce(t *testing.T) {
 	}
 }
 
-// The names in a report have parentheses after them, as the names of symbols have not.
+// Reports write parentheses after a function's name, but names of symbols have none.
 func TestNamesOfReportsAreSpeltAsThoseOfSymbols(t *testing.T) {
 	for name, want := range map[string]string{
 		"main()": "main", "main": "main", "ns::f(int)": "ns::f(int)", "A::operator()": "A::operator()", "A::operator()()": "A::operator()",

@@ -13,7 +13,7 @@ import (
 type file struct {
 	*report.Object
 	parts  []object.Segment // segments that may be mapped, sorted by address
-	end    uint64           // end of all segments in memory, as an address of the file
+	end    uint64           // link-time address after the last segment in memory
 	shown  bool             // its module was rendered
 	number uint64           // number of the module
 }

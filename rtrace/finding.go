@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// newFinder implements NewFindings: see inner.
+// newFinder implements inner.NewFindings.
 func newFinder(s *findings.Collection, input string, own *findings.Own, o Options) io.WriteCloser {
 	o.Processing.Leaks, o.Processing.Compress = true, true
 	f := &finder{to: s, input: input, own: own, process: -1}
@@ -17,7 +17,7 @@ func newFinder(s *findings.Collection, input string, own *findings.Own, o Option
 	return f
 }
 
-// A finder makes findings of groups of calls.
+// A finder makes findings from groups of calls.
 type finder struct {
 	*translator
 	to      *findings.Collection
@@ -50,8 +50,8 @@ func (f *finder) Close() error {
 	return err
 }
 
-// take adds an allocation or a frame to the current group. At the end of the group, it adds its
-// leaks to the findings.
+// take adds an allocation or a frame to the current group. At the end of a group, it adds the
+// group's leaks to the findings.
 func (f *finder) take(rec *record) error {
 	switch rec.Kind {
 	case headerRecord:

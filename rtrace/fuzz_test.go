@@ -25,12 +25,13 @@ var forms = []string{
 	"rtrace --compress --max-memory=4000",
 }
 
-// collected are those outputs of FuzzRtrace that are printed at the end of a report.
+// collected are the outputs of FuzzRtrace that are printed only at the end of a report.
 var collected = []string{"findings", "findings --max-memory=4000", "folded", "folded --compress --max-memory=4000"}
 
-// No report makes the reader panic, hang or exceed its memory. The size of the blocks does not
-// change the output. Unresolved lines are printed unchanged, and no line of the input becomes an
-// element. If records are left out, the others keep their order.
+// FuzzRtrace checks that no report makes the reader panic, hang or exceed its memory, and that the
+// size of the written blocks does not change the output. Unresolved lines must be printed
+// unchanged, and no line of the input may become an element. If records are left out, the others
+// must keep their order.
 func FuzzRtrace(f *testing.F) {
 	names, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
 	if err != nil || len(names) == 0 {
@@ -152,7 +153,6 @@ func (f *failing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// An error of the output's writer is returned.
 func TestErrorsOfTheWriterComeBack(t *testing.T) {
 	input := []byte("version=2.0, pid=1\n1. malloc(1) = 0x1\n\t0x1234\n\n")
 	for _, form := range forms {

@@ -13,8 +13,8 @@ var filters = [...]string{"leaks", "compress", "resolve"}
 // byteOrderMark may begin a file written on Windows.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// header records this processing in the header of a report. If calls are kept, it also notes
-// whether the report was compressed before: then the calls are not in the order of time.
+// header records the processing in the header of a report. If calls are kept, header also notes
+// whether the report was already compressed: calls of such a report are not in the order of time.
 func (p *processor) header(rec *record) {
 	compressed := bytes.Contains(rec.headerValue("filter"), []byte("compress"))
 	p.kept.unordered = compressed && p.keeps()

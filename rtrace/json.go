@@ -342,7 +342,7 @@ func reported(b *jsonout.Buffer, rec *record) (named bool) {
 func withoutCall(name []byte) []byte {
 	short, _ := bytes.CutSuffix(name, []byte("()"))
 	if bytes.HasSuffix(short, []byte("operator")) && isWordAt(string(short), len(short)-len("operator"), len(short)) {
-		return name // the operator ()
+		return name // the name includes the parentheses
 	}
 	return short
 }

@@ -82,7 +82,7 @@ func (k *kept) reset() {
 	*k = kept{traces: make(map[traceKey]*trace), table: make(map[resource]*call), share: report.NewShare(k.share.Budget)}
 }
 
-// fits takes size more bytes of the budget. It returns false if the budget has less.
+// fits reserves size more bytes of the budget. It returns false if the budget has fewer.
 func (k *kept) fits(size int64) bool { return k.share.Reserve(k.used + size) }
 
 // mebibytes returns the size of the budget, for messages.

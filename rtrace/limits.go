@@ -1,6 +1,6 @@
 package rtrace
 
-// Limits, with units and reasons.
+// Limits of the reader and its outputs.
 const (
 	// bytes of a line without its line end; each part of a longer line is a comment
 	maxLine = 1 << 20
@@ -11,7 +11,7 @@ const (
 	maxTrace = 1 << 20
 	// bytes held back until a frame is resolved; beyond them, the header is printed unchanged
 	maxHold   = 16 << 20
-	maxObject = 1 << 20  // bytes of a JSON object; longer ones are continued in another
+	maxObject = 1 << 20  // bytes of a JSON object; longer objects continue in another
 	sendSize  = 64 << 10 // bytes of output collected before a write
 	maxFiles  = 1024     // files opened; a process maps a few hundred
 	// mappings at once; the kernel's default limit for a process is about four times as many

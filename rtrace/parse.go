@@ -343,7 +343,7 @@ func hex(text []byte) (n uint64, ok bool) {
 	return report.Hex(text)
 }
 
-// decimal parses a number without a sign.
+// decimal parses a number below 2^63, without a sign.
 func decimal(text []byte) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(string(text), 10, 63)
 	return n, err == nil

@@ -11,13 +11,13 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// Processing selects the records to print. Its fields are the options of sp-rtrace-postproc,
-// with the same meanings. If any is set, temporary comments are dropped. The header lists the
-// steps Depth, Leaks and Compress.
+// Processing selects the records to print. Its fields are the options of sp-rtrace-postproc, with
+// the same meanings. If any field is set, temporary comments are dropped. The header of the output
+// records the steps Depth, Leaks and Compress.
 //
 // The result is as if the steps were done in this order: Depth, Resources, Addresses, Include,
-// Exclude, Contexts, Leaks, Compress. Leaks and Compress keep calls until the end of the
-// report, and Addresses until the end of their backtrace. The other steps keep nothing.
+// Exclude, Contexts, Leaks, Compress. Leaks and Compress keep calls until the end of the report,
+// and Addresses until the end of their backtrace. The other steps keep nothing.
 type Processing struct {
 	// Depth is the number of frames printed of each backtrace; nil prints all.
 	Depth *int

@@ -31,7 +31,7 @@ type recordReader struct {
 	runAddr  uint64
 	reported [][]byte
 
-	epoch int // epoch of the records
+	epoch int // epoch of the mappings for the records; 0 for the present mappings
 }
 
 // ends is the mark that ends a call and its backtrace.

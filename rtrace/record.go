@@ -4,7 +4,7 @@ type recordKind uint8
 
 const (
 	commentRecord    recordKind = iota // a comment, or any unknown line
-	headerRecord                       // the first line of a report
+	headerRecord                       // the line that begins a report
 	mapRecord                          // a mapped file
 	allocRecord                        // a call that allocated a resource
 	freeRecord                         // a call that freed a resource

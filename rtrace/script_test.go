@@ -49,7 +49,7 @@ func fixtures(t testing.TB) []buildid.PrefixMap {
 	return maps
 }
 
-// byPath finds files by the path that replaces their build ID.
+// byPath finds files without a build ID by the path in the query.
 type byPath struct{}
 
 func (byPath) Find(_ context.Context, q buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {

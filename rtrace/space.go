@@ -13,7 +13,7 @@ import (
 type mapping struct {
 	from, to uint64 // the range is [from, to)
 	path     string
-	file     *file  // nil if it is not a file, such as [vdso]
+	file     *file  // nil if path is not a file, such as [vdso]
 	placed   bool   // the mapped part of the file is known
 	rel      uint64 // link-time address of from
 	since    int    // the first epoch of the mapping
@@ -212,7 +212,7 @@ func (s *space) file(name string) *file {
 	return f
 }
 
-// A site is the place of a frame.
+// A site is the location of a frame.
 type site struct {
 	at  *mapping // nil if no mapping contains the address
 	rel uint64   // address to look up, in the file

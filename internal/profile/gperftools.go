@@ -263,7 +263,7 @@ func readCPU(data []byte, r *resolver) (document, error) {
 		for i := range addrs[1:] {
 			addrs[i+1]--
 		}
-		if len(addrs) > 1 && addrs[0] == addrs[1]+1 { // the leaf occurs twice: from signal and stack
+		if len(addrs) > 1 && addrs[0] == addrs[1]+1 { // repeated leaf: from signal and stack
 			addrs = append(addrs[:1], addrs[2:]...)
 		}
 		count := int64(min(number, uint64(1)<<40))
