@@ -133,8 +133,8 @@ func (t *listing) unshown(heading string, files []nameID, totals map[nameID]int6
 	}
 }
 
-// readSource returns a source file below one of the roots, with its path. It fails if the file
-// is too large.
+// readSource returns the text and the path of a source file below one of the roots. It fails if the
+// file is too large.
 func readSource(roots source.Roots, path string) (text []byte, at string, err error) {
 	file, err := roots.Open(path, "the profile")
 	if err != nil {
@@ -207,8 +207,8 @@ func (t *listing) numbered(number uint32, line []byte) {
 	t.b = append(escape.AppendText(t.b, string(expand(line[:min(len(line), maxSourceLine)])), ""), '\n')
 }
 
-// costs prints the columns of a line, except the first one if it is inclusive. A cost of 0 is
-// blank. nil is a line without costs.
+// costs prints the costs of a line, but not an inclusive first column. A cost of 0 is left blank.
+// costs is nil for a line without costs.
 func (t *listing) costs(costs []int64) {
 	for i := range t.columns {
 		c := &t.columns[i]

@@ -141,9 +141,9 @@ func (t *changeTable) ofLine(l *[2][]int64, p *pair) (before, after int64) {
 	return p[0].value(l[0]), p[1].value(l[1])
 }
 
-// commonText returns the text of a file that is the same on both sides, or the reason why there
-// is none. A file on both sides may have changed between the builds. A function that begins at
-// another line proves a change.
+// commonText returns the text of a file that is the same on both sides, or the reason why there is
+// none. A file with one path on both sides may have changed between the builds: a function that
+// begins at another line proves a change.
 func (t *changeTable) commonText(roots source.Roots, f *changedFile) (text []byte, reason string) {
 	if len(f.paths[0]) == 0 || len(f.paths[1]) == 0 {
 		return nil, "in one profile only (--mod-filename can give both the same name):"

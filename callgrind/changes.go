@@ -27,13 +27,13 @@ type pair [2]measure
 type changeColumn struct {
 	pair      pair
 	inclusive bool
-	which     uint8 // before, after or difference
+	which     uint8 // costBefore, costAfter or difference
 	heading   string
 	numbers   int // characters of the widest number
 	shares    int // characters of the widest percentage, with the blank before it
 }
 
-// What a changeColumn shows.
+// Values of changeColumn.which.
 const (
 	costBefore = iota
 	costAfter

@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// An eventType is an event that a profile counts, or that is calculated from others.
+// An eventType is an event that a profile counts, or that is calculated from other events.
 type eventType struct {
 	Name string // such as Ir
 	Long string // such as Instruction Fetches; may be empty

@@ -61,7 +61,7 @@ fn=0x00000000000013b0
 totals: 20
 `
 
-// Two profiles are compared by function; a limit decides whether that is a failure.
+// Two profiles are compared by function. A limit decides whether a change is a failure.
 func ExampleNewComparison() {
 	limit, err := callgrind.ParseLimit("work:Ir=+10%")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// given collects the lines that are not of a profile.
+// given collects the lines that a Report passes to Options.Foreign.
 type given struct {
 	bytes.Buffer
 	closed int

@@ -13,8 +13,9 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// No two profiles and no limit make a comparison panic, hang or exceed its memory. The other way
-// round, the changes of functions are the same with another sign.
+// FuzzComparison checks that no two profiles and no limit make a comparison panic, hang or exceed
+// its memory. If before and after are exchanged, the changes of functions must have the opposite
+// sign.
 func FuzzComparison(f *testing.F) {
 	for _, dir := range []string{"compared", "joined", "reports"} {
 		names, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))

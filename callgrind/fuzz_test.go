@@ -24,9 +24,10 @@ var signed = regexp.MustCompile(`[ \t]-`)
 // odd matches characters that are escaped in the names of events.
 var odd = regexp.MustCompile(`[^ -~\n\t\r]`)
 
-// No profile makes the reader panic, hang or exceed its memory. The size of the blocks does not
-// change the output. The costs of the functions add up to those of the lines, and no function costs
-// more than the total. The parts of a profile that is printed again have the same costs as before.
+// FuzzCallgrind checks that no profile makes the reader panic, hang or exceed its memory, and that
+// the size of the written blocks does not change the output. The costs of functions must add up to
+// the costs of lines, and no function may cost more than the total. The parts of a profile that is
+// printed again must keep their costs.
 func FuzzCallgrind(f *testing.F) {
 	for _, dir := range []string{"records", "reports"} {
 		names, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))

@@ -181,7 +181,7 @@ func (g *graph) include() {
 		if some && (g.m.head.parts == 1 || members[cycle[i]] > 1) {
 			copy(incl, called) // as callgrind_annotate does
 		} else if some {
-			for e := range incl { // neither part has a call that spans both
+			for e := range incl { // a call that spans several parts is in none of them
 				incl[e] = max(incl[e], called[e])
 			}
 		}

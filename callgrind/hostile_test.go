@@ -22,8 +22,8 @@ func many(n int) int {
 	return n / 100
 }
 
-// Profiles made to be expensive stay within their budget, which is as small as the profiles are,
-// and within the bounds. They lose no costs, and a diagnostic names the reason.
+// Hostile profiles stay within their small budgets and the limits of the package. No costs are
+// lost, and a diagnostic names the limit.
 func TestHostileProfilesAreBounded(t *testing.T) {
 	tests := []struct {
 		name       string
@@ -137,8 +137,8 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 	}
 }
 
-// The functions of a profile may have equal costs, and are then compared by all events. The work
-// for an event does not grow with the number of events.
+// Functions with equal costs are compared by all events, so the work for one event must not grow
+// with the number of events.
 func TestTheCostOfACountedEventIsOneWeight(t *testing.T) {
 	var e events
 	for i := range maxEvents {

@@ -14,7 +14,7 @@ type Limit struct {
 
 	function string // demangled or linkage name; empty for the total, or with an object
 	self     bool   // the function's own cost, not the inclusive one
-	object   string // base name; its functions' own costs
+	object   string // base name, for the own costs of an object's functions; or empty
 	event    string
 
 	relative bool  // the bound is a change in percent

@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// Each limit is parsed into its scope, its event and its bound.
 func TestLimitsAreParsed(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"Ir=10000", "total Ir 10000"},
@@ -69,7 +68,7 @@ func TestLimitsAreParsed(t *testing.T) {
 	}
 }
 
-// A bound is part of what it allows, a decrease must be reached, and no cost is too large to be
+// A cost may be equal to its bound, a required decrease must be reached, and costs of any size are
 // compared exactly.
 func TestLimitsAreExact(t *testing.T) {
 	for _, c := range []struct {

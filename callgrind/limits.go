@@ -1,6 +1,6 @@
 package callgrind
 
-// Limits, with units and reasons.
+// Limits of the package.
 const (
 	maxLine      = 1 << 20  // bytes of a line; a function's name with its callers takes some KiB
 	maxName      = 64 << 10 // bytes of a name that are kept: ten times the longest C++ name seen
@@ -31,6 +31,6 @@ const (
 	maxFrames      = 1 << 25 // locations of all stacks together
 	minFrames      = 1 << 13
 	frameCost      = 8   // bytes of heap for each location, with the samples
-	placeStackCost = 144 // bytes of heap for a place of stacks
-	callStackCost  = 64  // bytes of heap for a call of stacks
+	placeStackCost = 144 // bytes of heap for each place, if stacks are made
+	callStackCost  = 64  // bytes of heap for each call, if stacks are made
 )

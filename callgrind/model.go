@@ -21,7 +21,7 @@ type model struct {
 	calls     sums // by place and callee: the number of calls, then the costs
 	jumps     sums // by place and target: how often followed, how often executed
 	keepJumps bool // jumps are summed, too
-	stacked   bool // stacks follow, so places leave 3/8 of the budget
+	stacked   bool // stacks are made at the end, so places leave 3/8 of the budget
 	full      bool // costs of new places are added to their functions
 
 	charged int64 // bytes of heap taken from the budget
@@ -354,7 +354,7 @@ func (m *model) endPart() {
 	p.begun, p.summary, p.totals = false, nil, nil
 }
 
-// checkSum reports the first sum of costs at a limit of [stacks.Plus].
+// checkSum reports the first of the sums that has reached the limits of int64, and may be wrong.
 func (m *model) checkSum(of string, sums []int64) {
 	for e, n := range sums {
 		if n == math.MaxInt64 || n == math.MinInt64 {

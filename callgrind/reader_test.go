@@ -104,7 +104,7 @@ func TestProfilesAreReadWhole(t *testing.T) {
 	}
 }
 
-// Lines have numbers from 1: what is found after the last one is of the profile.
+// Line numbers begin at 1. A defect found outside of lines is reported for the whole profile.
 func TestComplaintsAfterTheLastLineHaveNoNumber(t *testing.T) {
 	var got []string
 	r := newReader(func(*record) error { return nil }, func(s string) { got = append(got, s) }, nil)

@@ -275,9 +275,9 @@ func (byPath) Find(_ context.Context, q buildid.Query, _ func(buildid.Attempt)) 
 	return buildid.OpenRegular(q.Name, "test")
 }
 
-// All callers of main have one name in Callgrind's profiles, even in parts without such a function.
-// If the profile has one of their own names, --show-below-main=yes was given, and they keep their
-// names.
+// Callgrind gives all callers of main the name (below main), so the output does too, even in parts
+// without that name. A name such as __libc_start_main in the profile shows that
+// --show-below-main=yes was given: then the callers keep their names.
 func TestWhatCallsMainIsNamedAsByCallgrind(t *testing.T) {
 	// a file without a build ID
 	path, err := filepath.Abs(filepath.FromSlash("../internal/dwarf/testdata/tiny/gcc2.elf"))

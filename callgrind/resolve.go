@@ -117,7 +117,7 @@ func (v *resolution) findNeedy() {
 	}
 }
 
-// places looks up the places of needy functions that have addresses, and makes the nodes.
+// places looks up the addresses at which needy functions have costs, and makes the nodes.
 func (v *resolution) places() {
 	m, keys := v.m, v.m.costs.keys
 	v.ofFunction = make([]uint32, len(m.functions))
@@ -414,7 +414,7 @@ func (v *resolution) unite() {
 	for _, at := range v.ofPlace {
 		costs[at] = true
 	}
-	for _, at := range v.ofFunction { // a function with code inside others exists, too
+	for _, at := range v.ofFunction { // a function with code inside other functions has costs there
 		costs[at] = costs[at] || v.all[at].merged
 	}
 	type place struct{ where, fn nameID }

@@ -31,7 +31,7 @@ func (r *Report) stacks(v *resolution) error {
 	return s.p.WritePprof(r.out.w)
 }
 
-// The detail of stacks.
+// A detail decides which places have a location of their own in stacks.
 type detail uint8
 
 const (

@@ -153,8 +153,8 @@ func TestStacksHaveCallersAfterAFloodOfPlaces(t *testing.T) {
 	}
 }
 
-// FuzzStacks prints the stacks of a profile in each form. They add up to the lines of the profile,
-// for which no profile takes too long.
+// FuzzStacks checks that the stacks of a profile, in each form, add up to the costs of its lines,
+// and that no profile takes too long.
 func FuzzStacks(f *testing.F) {
 	for _, dir := range []string{"records", "reports"} {
 		names, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
@@ -242,8 +242,7 @@ func FuzzStacks(f *testing.F) {
 // foldedLine matches a line of folded stacks, whose names may contain blanks.
 var foldedLine = regexp.MustCompile(`^[^\n]+ -?\d+\n$`)
 
-// What decides between equal costs is the names and files of functions, not their order in the
-// profile.
+// The names and files of functions decide between equal costs, not the order of the profile.
 func TestStacksDoNotDependOnTheOrderOfAProfile(t *testing.T) {
 	const head = "events: Ir\n"
 	parts := []string{

@@ -34,7 +34,8 @@ func TestSubstitutions(t *testing.T) {
 	}
 }
 
-// What differs between builds of a program is not part of a function's key.
+// Versions, levels of recursion and other facts that differ between builds are not part of a
+// function's key.
 func TestNamesAcrossBuilds(t *testing.T) {
 	for _, c := range []struct {
 		what func(string) string

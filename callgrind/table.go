@@ -34,7 +34,7 @@ type weight struct {
 	factor int64
 }
 
-// newMeasure returns the measure of an event. factors are by counted event.
+// newMeasure returns the measure of an event. factors has the factor of each counted event.
 func newMeasure(e eventType, factors []int64) measure {
 	m := measure{name: e.Name, long: e.Long}
 	for i, f := range factors {
