@@ -15,9 +15,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A score is the base-2 logarithm of a ratio: a fact's probability at the true bias, divided by
-// its probability at another. forCall is 4 because about one in 25 places in code follows a
-// call.
+// A score is the base-2 logarithm of a ratio: a fact's probability at the true load bias, divided
+// by its probability at a wrong bias. forCall is 4 because about one in 25 addresses in code
+// follows a call.
 const (
 	forCall     = 4
 	againstCall = -5 // 2 % of the frames that look like callers are not callers
@@ -29,7 +29,7 @@ const (
 	forLine     = 9  // the symbolizer gives the address the line in the report
 	forData     = 10 // the variable is at the address in the report
 	againstGap  = -3 // the unwind information has no function there
-	overlap     = -8 // another object is in the same place
+	overlap     = -8 // another located object overlaps this one
 	prior       = 10 // the bias is the object's usualBias
 	// minimum lead: the best bias is then 256 times as probable as all others together
 	margin = 8

@@ -28,7 +28,7 @@ type builder struct {
 	arena     []byte // decoded texts
 }
 
-// A span is a part of the record. The zero span is not set.
+// A span is a range of bytes in the record. The zero span is not set.
 type span struct {
 	from, to int32
 	escaped  bool // the text has an '&', or ISO 8859-1 characters beyond ASCII
@@ -119,7 +119,7 @@ func (b *builder) closeFrom(i int) {
 	b.open = b.open[:i]
 }
 
-// closeLoss closes the open kind of lost memory, if any, and the elements in it.
+// closeLoss closes the open element for a kind of lost memory, if any, and the elements in it.
 func (b *builder) closeLoss() {
 	if i := slices.IndexFunc(b.open[min(1, len(b.open)):], isLoss); i >= 0 {
 		b.closeFrom(i + 1)

@@ -376,7 +376,7 @@ func (c *classic) stack(frames []Frame) {
 	}
 }
 
-// memory writes the summaries of protocol 6.
+// memory writes a summary of the heap or of the leaks, from a record of protocol 6.
 func (c *classic) memory(rec *Record) {
 	number := func(i int, name string) []byte {
 		n, _ := parseNumber(childText(rec, i, name))

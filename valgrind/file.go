@@ -35,8 +35,8 @@ type file struct {
 	ours     bool   // a preloaded library of Valgrind
 
 	size      int                        // bytes of its symbol tables
-	functions map[string][]object.Symbol // symbols found so far, by name in the report
-	variables map[string][]object.Symbol // the same for variables
+	functions map[string][]object.Symbol // functions found so far, by name in the report
+	variables map[string][]object.Symbol // variables found so far, by name in the report
 }
 
 func (fs *files) named(name string) *file {

@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// newFinder implements NewFindings: see inner.
+// newFinder implements inner.NewFindings.
 func newFinder(s *findings.Collection, input string, own *findings.Own, o Options) io.WriteCloser {
 	f := &finder{o: &o, t: newTracker(&o), to: s, input: input, own: own}
 	f.answers = f.t.answers

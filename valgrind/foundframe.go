@@ -16,7 +16,7 @@ type sharing struct {
 	stacks [sharedStacks][]*findings.TraceFrame
 }
 
-// A siteKey distinguishes most sites of a process. at and rel are set for sites with a place.
+// A siteKey distinguishes most sites of a process. at and rel are set for located sites.
 type siteKey struct {
 	ip, line, rel uint64
 	at            *epoch

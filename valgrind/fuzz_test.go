@@ -16,13 +16,14 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// marked returns a whole error.
+// marked returns a complete error element with the given number.
 func marked(number string) string {
 	return "\n<error>\n  <unique>" + number + "</unique>\n  <kind>Marked</kind>\n  <what>marked " + number + "</what>\n  <stack>\n    <frame>\n      <ip>0x5" + number[2:] + "</ip>\n    </frame>\n  </stack>\n</error>\n"
 }
 
-// Any text between two errors must not cause a panic, a hang or unbounded memory. The text must not
-// become an element, and both errors must be read, whatever the sizes of the blocks.
+// FuzzValgrind checks that no text between two errors causes a panic, a hang or unbounded memory.
+// The text must not become an element, and both errors must be read, whatever the sizes of the
+// blocks.
 func FuzzValgrind(f *testing.F) {
 	for _, dir := range []string{"records", "markup"} {
 		names, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))

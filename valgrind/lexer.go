@@ -6,9 +6,9 @@ import "bytes"
 // If an answer depends on later bytes, the lexer sets short, and the answer is meaningless.
 type lexer struct {
 	buf  []byte
-	pos  int // place in buf: the next token, or the blanks before it
-	word int // place in buf: only blanks are between pos and word
-	seek int // place in buf: the token at pos does not end before seek
+	pos  int // index in buf of the next token, or of the blanks before it
+	word int // index in buf: only blanks are between pos and word
+	seek int // index in buf: the token at pos does not end before it
 
 	view  []byte // prefix of buf that the token at pos may reach
 	final bool   // no bytes follow the view

@@ -2,7 +2,7 @@ package valgrind
 
 import "time"
 
-// Limits, with units and reasons.
+// Limits of the package.
 const (
 	maxRecord  = 4 << 20 // bytes of a record kept at once; 500 callers in five stacks take 1 MiB
 	maxLeaf    = 1 << 20 // bytes of a text; longer texts are divided
@@ -19,7 +19,7 @@ const (
 	// addresses kept as facts, per object and process; 16 are usually enough
 	maxAddresses = 4096
 	maxNames     = 1024     // functions kept as facts, per object and process
-	maxEpochs    = 16       // places where an object was loaded, one after the other
+	maxEpochs    = 16       // successive load addresses of an object
 	maxBiases    = 1 << 17  // candidates for a load bias: the pages of 512 MiB of code
 	maxInline    = 128      // inlined calls at one address
 	maxOpen      = 256      // object files open at once, each with a mapping

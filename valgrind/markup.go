@@ -106,7 +106,7 @@ func (r *renderer) findSites(rec *Record) {
 	r.writeMapsFor(r.sites)
 }
 
-// writeMapsFor writes the maps that these sites need. If two objects were at one place at
+// writeMapsFor writes the maps that these sites need. If two objects had the same addresses at
 // different times, it writes the first object's maps. renderStack writes the other's.
 func (r *renderer) writeMapsFor(sites []site) {
 	missing := func(s *site) bool { return s.at != nil && !s.at.shown && r.isElement(s) }
@@ -192,10 +192,10 @@ func (r *renderer) renderStack(it *Item) {
 	}
 }
 
-// isElement reports whether a site becomes an element. Its place must be known. Without a
-// symbolizer, or with Options.Elements, its file must have a build ID. Otherwise, for a named
-// site, the symbolizer must have more than the report. For an unnamed site, a symbol must
-// possibly cover the address.
+// isElement reports whether a site becomes an element. The site must be located. Without a
+// symbolizer, or with Options.Elements, its file must have a build ID. Otherwise, for a named site,
+// the symbolizer must have more than the report. For an unnamed site, a symbol must possibly cover
+// the address.
 func (r *renderer) isElement(s *site) bool {
 	if s.at == nil {
 		return false

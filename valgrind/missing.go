@@ -7,14 +7,14 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Reasons why a frame has no place in a file.
+// Reasons why a frame cannot be located in a file.
 var (
 	errNoObject  = errors.New("the report names no object file for the address")
 	errNoPlace   = errors.New("the load address of the object is not known; use --bias or --map")
 	errOtherFile = errors.New("not the file that ran: its code does not fit the addresses in the report")
 )
 
-// whyUnplaced returns the reason why a frame has no place in its object's file. The file is nil
+// whyUnplaced returns the reason why a frame is not located in its object's file. The file is nil
 // if unknown.
 func (p *process) whyUnplaced(f *Frame) (*file, error) {
 	if f.Obj == nil || f.RawIP != nil {

@@ -91,7 +91,7 @@ func (n *namer) function(f *symbolize.Frame) string {
 		return name
 	}
 	switch {
-	// its type is not function, so Valgrind ignores this symbol
+	// glibc's symbol has no type, so Valgrind ignores it
 	case link == "__restore_rt":
 		return ""
 	case !n.t.cur.belowMain && report.IsBelowMain(link) && link != "_start":

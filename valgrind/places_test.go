@@ -52,7 +52,7 @@ func biasesOf(p *process) map[string]uint64 {
 	return all
 }
 
-// The same frames are given without the XML.
+// Without the XML, the frames of a report give the same biases, and get names.
 func TestPlacesOfFramesAreThoseOfReports(t *testing.T) {
 	for _, name := range []string{"names", "lines"} {
 		t.Run(name, func(t *testing.T) {
@@ -99,8 +99,8 @@ func (r *Reader) write(input []byte) error {
 	return r.Close()
 }
 
-// A frame that already has all that its file has is unchanged. A frame without an object, or with a
-// missing object, is counted.
+// A frame with a function in the report is unchanged. A frame without an object, or whose object
+// file is missing, is counted.
 func TestPlacesCountWhatStaysUnresolved(t *testing.T) {
 	var messages []string
 	var failed []symbolize.Unresolved

@@ -29,7 +29,7 @@ type process struct {
 	summary  summary             // summary of the current document
 	errors   map[string]*errorAt // errors for later error counts, by number
 	errorsAt map[string]*errorAt // the same errors, by errorKey
-	errorKey []byte              // the kind and the place of the last error
+	errorKey []byte              // key of the last error, made from its kind and place
 }
 
 // The settings of a process are options of Valgrind that change its output.
@@ -45,10 +45,10 @@ type loaded struct {
 	name   string // as in the report
 	file   *file
 	proc   *process
-	epochs []*epoch // periods at different places, in order of appearance
+	epochs []*epoch // periods at different load addresses, in order of appearance
 }
 
-// An epoch is the period during which an object is loaded at one place.
+// An epoch is the period during which an object is loaded at one address.
 type epoch struct {
 	of *loaded
 	facts

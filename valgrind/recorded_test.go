@@ -139,8 +139,8 @@ func checkBiases(t *testing.T, name, out string) {
 	}
 }
 
-// The report has a single name, line or variable in an object. At any other bias, that would be
-// elsewhere.
+// The report has a single name, line or variable in an object. At any other bias, the address of
+// this fact would be elsewhere in the file.
 func TestOneFactLocatesAnObject(t *testing.T) {
 	frameOf := func(name, fn string) string {
 		xml, err := os.ReadFile(filepath.Join(recorded, name+".xml"))
@@ -195,7 +195,7 @@ func TestOneFactLocatesAnObject(t *testing.T) {
 // inner frame is located, the file is only doubted. If that object is never located, the file is
 // not the one that ran.
 func TestDoubtedFilesAreOtherFilesInTheEnd(t *testing.T) {
-	const at = 0x4852000 // the address of prog.so, where no call ends
+	const at = 0x4852000 // load address of prog.so
 	var frames strings.Builder
 	for _, rel := range []int{0x1377, 0x1379, 0x137b, 0x13b6} {
 		fmt.Fprintf(&frames, "<frame>\n<ip>%#X</ip>\n<obj>/lib/other.so</obj>\n</frame>\n", 0x5000800) // other.so has no code in that part of a page

@@ -56,8 +56,8 @@ func areEqual(a, b *Frame) bool {
 	return a.Line == b.Line && bytes.Equal(a.Fn, b.Fn) && bytes.Equal(a.File, b.File) && bytes.Equal(a.Dir, b.Dir)
 }
 
-// locateSite sets the place of s. The first frame's address is exact. Addresses of callers, and
-// of code that a signal interrupted, are one byte too low.
+// locateSite sets the epoch and the addresses of s. The first frame's address is exact. Addresses
+// of callers, and of code that a signal interrupted, are one byte too low.
 func (t *tracker) locateSite(s *site, before []site, number uint64) {
 	f := &s.frames[len(s.frames)-1]
 	s.at = t.epochOf(f)
@@ -102,7 +102,7 @@ type returns struct {
 	is   bool
 }
 
-// An answerer asks the symbolizer about sites, and keeps the answers.
+// An answerer looks up sites with the symbolizer, and caches the answers.
 type answerer struct {
 	*report.Asker
 	known     map[placeKey]*answer
@@ -123,7 +123,7 @@ type answer struct {
 	json jsonout.Buffer // frames as printed; empty before the first print
 }
 
-// A placeKey is a place in an object of a process.
+// A placeKey identifies an address in an object of a process.
 type placeKey struct {
 	at  *epoch
 	rel uint64
@@ -140,8 +140,8 @@ func (a *answerer) answerFor(s *site) *answer {
 	return a.keepAnswer(s, a.Frames(nil, s.at.of.file.Object, s.rel))
 }
 
-// hasNoSymbol reports whether no symbol covers a site that has a place. It does not wait, and
-// returns false if the answer is not yet known.
+// hasNoSymbol reports whether no symbol covers a located site. It does not wait, and returns false
+// if the answer is not yet known.
 func (a *answerer) hasNoSymbol(s *site) bool {
 	known := a.keptAnswer(s)
 	if known == nil {

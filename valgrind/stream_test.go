@@ -11,8 +11,7 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// An error is at the sink when its end tag has been written, even if the writer of the report
-// pauses.
+// An error reaches the sink as soon as its end tag is written, even if the report then pauses.
 func TestErrorsAreOutAtOnce(t *testing.T) {
 	var got strings.Builder
 	sink := markup.NewWriter(&got)
@@ -113,7 +112,7 @@ func TestMemoryIsConstant(t *testing.T) {
 	}
 }
 
-// Each byte of a report is looked at a few times, for any report and any size of blocks.
+// Each byte of a report is examined a few times, for any report and any size of blocks.
 func TestWorkGrowsAsTheReport(t *testing.T) {
 	const size, times = maxLeaf + maxLeaf/4, 6
 	tests := []struct{ name, begin, piece string }{

@@ -17,7 +17,7 @@ func (r *renderer) renderContent(rec *Record) {
 		return
 	}
 	if raw := rec.Get("rawtext"); rec.Name == "suppression" && raw != nil && bytes.Equal(raw, r.repeat) {
-		return // Valgrind 3.19 writes it twice
+		return // Valgrind 3.19 writes each suppression twice
 	}
 	r.writeHead()
 	if r.t.closed {

@@ -126,7 +126,7 @@ func (t *tracker) checkVersion(r *Record) {
 	}
 }
 
-// learn takes the facts from a record, and searches for the places of objects.
+// learn takes the facts from a record, and searches for the load addresses of objects.
 func (t *tracker) learn(r *Record) {
 	t.solver.allowed += len(r.Frames) * frameWork
 	if t.o.Ahead != nil && t.begun <= len(t.ahead) && !t.hasUnplaced(r) {
@@ -136,7 +136,7 @@ func (t *tracker) learn(r *Record) {
 	t.solver.solveAll(t.cur)
 }
 
-// hasUnplaced reports whether a record has a frame in an object without a place. This is
+// hasUnplaced reports whether a record has a frame in an object that is not located. This is
 // possible even after reading ahead, if the report has grown since.
 func (t *tracker) hasUnplaced(r *Record) bool {
 	for i := range r.Frames {
@@ -174,7 +174,7 @@ func (o *loaded) epochAt(ip uint64) (data *epoch) {
 	return data
 }
 
-// reportUnplaced reports each object of a process without a place, once.
+// reportUnplaced reports each object of p that is not located, once.
 func (t *tracker) reportUnplaced(p *process) {
 	for _, o := range p.order {
 		f := o.file
@@ -195,7 +195,7 @@ func (t *tracker) reportUnplaced(p *process) {
 	}
 }
 
-// finish reports the objects without a place and the unresolved frames, and closes the files.
+// finish reports the objects that are not located and the unresolved frames, and closes the files.
 func (t *tracker) finish() {
 	for _, p := range t.open {
 		t.reportUnplaced(p)
@@ -208,17 +208,17 @@ func (t *tracker) finish() {
 	t.files.close()
 }
 
-// Ahead holds the facts of a whole report about the places of its objects. It keeps the
-// objects' files open.
+// Ahead holds the facts of a whole report, from which the load biases of its objects are inferred.
+// It keeps the objects' files open.
 type Ahead struct {
 	processes []*process
 	files     *files
 	answers   *answerer // shared with the reader, including its patience
 }
 
-// ReadAhead reads the whole report to find the places of its objects, since a fact about the
-// first frame may be at the end. Pass the returned Ahead, in the same o, to exactly one writer
-// of this package; closing that writer closes the files. ReadAhead fails only if r does.
+// ReadAhead reads the whole report to infer the load biases of its objects, since a fact about the
+// first frame may be at the end. Pass the returned Ahead, in the same o, to exactly one writer of
+// this package; closing that writer closes the files. ReadAhead fails only if r does.
 func ReadAhead(r io.Reader, o Options) (*Ahead, error) {
 	o.Ahead = nil
 	t := newTracker(&o)

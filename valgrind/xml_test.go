@@ -156,7 +156,8 @@ type countedDocument struct{ open, ended *int }
 func (d *countedDocument) Write(p []byte) (int, error) { return len(p), nil }
 func (d *countedDocument) End(string) error            { *d.open--; *d.ended++; return nil }
 
-// The XML of any report is well-formed, has all errors, and is the same when it is written again.
+// FuzzXML checks that the XML of any report is well-formed, has all errors, and does not change if
+// it is written again.
 func FuzzXML(f *testing.F) {
 	for _, dir := range []string{"records", "markup"} {
 		names, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
@@ -194,8 +195,8 @@ func FuzzXML(f *testing.F) {
 	})
 }
 
-// A report whose frames have lost their names, and those of inlined calls, is the report again, in
-// any layout and within records that are not well-formed.
+// NewXML restores the names that frames have lost, and the frames of inlined calls, in any layout
+// and within records that are not well-formed.
 func TestNamesAreAddedToFrames(t *testing.T) {
 	whole, err := os.ReadFile(filepath.Join(recorded, "lines.xml"))
 	if err != nil {
