@@ -21,14 +21,14 @@ import (
 const (
 	forCall     = 4
 	againstCall = -5 // 2 % of the frames that look like callers are not callers
-	forSignal   = 10 // the code ends a signal handler; a file has it once or twice
-	forRequest  = 8  // a preloaded library of Valgrind makes a client request there
+	forSignal   = 10 // the code at the address ends a signal handler, as in one or two places of a file
+	forRequest  = 8  // a preloaded library of Valgrind makes a client request at the address
 	forTarget   = 9  // the call is to the function of the next inner frame
 	// score if the address is in a function with another name; nameBits scores the right name
 	againstName = -8
-	forLine     = 9  // the symbolizer gives the address the line in the report
+	forLine     = 9  // the symbolizer returns the report's line for the address
 	forData     = 10 // the variable is at the address in the report
-	againstGap  = -3 // the unwind information has no function there
+	againstGap  = -3 // the unwind information has no function at the address
 	overlap     = -8 // another located object overlaps this one
 	prior       = 10 // the bias is the object's usualBias
 	// minimum lead: the best bias is then 256 times as probable as all others together
@@ -42,7 +42,7 @@ const (
 	linkerBias = 0x4000000
 )
 
-// Ways to learn a bias.
+// Sources of a bias: see epoch.by.
 const (
 	byMap      = "map"      // from a Map
 	byFile     = "file"     // the program can be loaded at one place only
@@ -51,16 +51,17 @@ const (
 	byPrior    = "prior"    // from facts, and because Valgrind usually loads such objects there
 )
 
-// One comparison of an address with a candidate is a unit of work.
+// Costs in units of work, and limits of the search. One comparison of an address with a candidate
+// is a unit.
 const (
 	stageSize    = 8   // addresses compared between two rounds of dropping candidates
 	dropped      = 40  // a candidate this far below the best score is dropped
-	askedWork    = 128 // units for a question to the symbolizer
+	askedWork    = 128 // units for a lookup by the symbolizer
 	demangleWork = 4   // units to demangle a name
-	symbolSize   = 512 // bytes of symbol tables for one unit
+	symbolSize   = 512 // bytes of symbol tables that are searched for one unit
 )
 
-// A candidate is a possible bias of an epoch.
+// A candidate is a possible load bias of an epoch.
 type candidate struct {
 	bias  uint64
 	code  int32 // score of the epoch's addresses
@@ -79,7 +80,8 @@ type solver struct {
 	allowed  int
 }
 
-// spendWork adds n units of work. It returns false if the limit was already exceeded.
+// spendWork adds n units of work. If the limit is already exceeded, it adds nothing and returns
+// false.
 func (s *solver) spendWork(n int) bool {
 	if s.work > s.allowed {
 		return false
@@ -94,7 +96,7 @@ func (s *solver) demangledName(name string) string {
 	return s.demangle(name)
 }
 
-// solveEpoch looks for the bias of an epoch, and reports whether it is known.
+// solveEpoch searches for the bias of an epoch, and reports whether the bias is known.
 func (s *solver) solveEpoch(e *epoch) bool {
 	if e.located {
 		return true
@@ -197,7 +199,7 @@ func (e *epoch) locate(bias uint64, by string) {
 	e.kept = 0
 }
 
-// keepBytes counts size bytes for a fact of e. It returns false if a limit forbids them.
+// keepBytes charges size bytes of memory to e. It returns false if they would exceed a limit.
 func (e *epoch) keepBytes(size int) bool {
 	ok := e.of.proc.keepBytes(size)
 	if ok {
@@ -323,7 +325,8 @@ func (s *solver) scoreOverlaps(e *epoch, f *file) bool {
 	return true
 }
 
-// scoreData scores the addresses of variables. It returns false if the work limit is exceeded.
+// scoreData raises the score of candidates at which a variable has the address in the report. It
+// returns false if the work limit is exceeded.
 func (s *solver) scoreData(e *epoch, f *file) bool {
 	for _, d := range e.of.proc.data {
 		named, ok := s.symbolsNamed(f, &f.variables, d.name, func() []object.Symbol { return f.Image.SymbolsNamed(d.name) })
@@ -344,7 +347,7 @@ func (s *solver) scoreData(e *epoch, f *file) bool {
 // scoreNames scores each function named in the report as one fact. It ignores a name without a
 // symbol, since the function may be inlined. It returns false if the work limit is exceeded.
 func (s *solver) scoreNames(e *epoch, f *file) bool {
-	byName := make(map[string][]uint64) // addresses
+	byName := make(map[string][]uint64) // addresses in each function
 	var names []string
 	for _, n := range e.names {
 		ips := byName[n.fn]
@@ -408,7 +411,7 @@ func (s *solver) scoreLines(e *epoch, f *file) bool {
 		for i := range e.left {
 			got := s.answers.Frames(nil, f.Object, n.ip-e.left[i].bias)
 			if got.Pending {
-				return false // the next try asks again
+				return false // the next call repeats the lookup
 			}
 			scores[i] = int32(n.agreement(got.Frames))
 		}
@@ -574,8 +577,8 @@ func (f *file) callsFunction(addr, callee uint64) bool {
 	return addr+uint64(int64(int32(binary.LittleEndian.Uint32(code[1:])))) == start
 }
 
-// checkBias locates the epoch, unless too few callers follow a call: then the file is not the
-// one that ran. Code that a signal interrupted follows no call. Until the object with the
+// checkBias locates the epoch, unless too few addresses of callers follow a call: then the file is
+// not the one that ran. Code that a signal interrupted follows no call. Until the object with the
 // handler's trampoline is located, the file is only doubted.
 func (e *epoch) checkBias(f *file, bias uint64, by string) {
 	calls, others, open := 0, 0, 0
@@ -603,7 +606,8 @@ func (e *epoch) checkBias(f *file, bias uint64, by string) {
 	}
 }
 
-// tooFew reports whether too few callers follow a call.
+// tooFew reports whether too few callers follow a call: less than half of three or more callers, or
+// less than four fifths of ten or more.
 func tooFew(calls, callers int) bool {
 	return callers >= 3 && calls*2 < callers || callers >= 10 && calls*5 < callers*4
 }

@@ -86,7 +86,8 @@ func TestReadMapRefusesOtherFiles(t *testing.T) {
 	}
 }
 
-// Successive frames at one address are inlined calls, or recursion if they repeat.
+// Successive frames at one address are a function with its inlined calls. If they repeat, the
+// function calls itself.
 func TestPeriodOfRepeatedFrames(t *testing.T) {
 	for text, want := range map[string]int{"a": 1, "aa": 1, "aaaa": 1, "ab": 2, "abab": 2, "abc": 3, "abcabc": 3, "aab": 3, "aabaab": 3, "abababa": 7} {
 		var frames []Frame
@@ -168,8 +169,8 @@ func TestWindowsAreTheBiasesThatPutAnAddressIntoCode(t *testing.T) {
 	}
 }
 
-// writeELF writes an ELF file that is executable as a whole. The code is at address 120, and a hole
-// of zeros follows.
+// writeELF writes an ELF file with one executable segment: code at address 120, and zeros after the
+// code up to size.
 func writeELF(t *testing.T, name string, machine elf.Machine, code string, size uint64) string {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), name)
@@ -189,8 +190,8 @@ func writeELF(t *testing.T, name string, machine elf.Machine, code string, size 
 	return name
 }
 
-// The code is sigreturn in glibc's sigaction and in the kernel's vDSO, and the client request in
-// valgrind.h.
+// The bytes are from glibc's sigaction and the kernel's vDSO (sigreturn), and from valgrind.h
+// (client requests).
 func TestSpecialCodeIsKnown(t *testing.T) {
 	const at = 120
 	for _, tt := range []struct {
@@ -223,7 +224,8 @@ func TestSpecialCodeIsKnown(t *testing.T) {
 	}
 }
 
-// Each process may have 100,000 candidates of its own.
+// Each process may have 100,000 candidates, but the work must not grow with that number for each
+// process.
 func TestWorkOnPlacesGrowsAsTheReport(t *testing.T) {
 	large := writeELF(t, "large.so", elf.EM_X86_64, "", 256<<20)
 	const processes = 500

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// A builder collects the parts of the current record. Positions are relative to the record's
-// beginning, since the buffer may move.
+// A builder collects the parts of the current record. Spans are relative to the record's beginning,
+// since the buffer may move.
 type builder struct {
 	active    bool // a record has begun
 	at        int  // index in the buffer at which the record begins
 	name      string
-	continued bool // an earlier part of the record was handed over
+	continued bool // an earlier part of the record was passed to Reader.take
 	latin1    bool // the report is in ISO 8859-1
 
 	open   []string // names of the open elements, outermost first
@@ -40,7 +40,7 @@ type rawItem struct {
 	name        string
 	text        span
 	depth       int32
-	first, last int32 // range of the frames of a stack
+	first, last int32 // for a stack: its frames are frames[first:last]
 	isLeaf      bool
 }
 
@@ -99,7 +99,7 @@ func (b *builder) push(name string) {
 	b.open = append(b.open, name)
 	switch {
 	case name == "frame":
-		if b.stack == 0 { // the beginning of its stack is missing
+		if b.stack == 0 { // the start tag of the frame's stack is missing
 			b.beginStack(max(0, depth-1), max(0, depth-1))
 		}
 		b.dropEmptyFrame()
@@ -126,7 +126,7 @@ func (b *builder) closeLoss() {
 	}
 }
 
-// isInStack reports whether the innermost open element is a stack, and may contain another.
+// isInStack reports whether the innermost open element is a stack, and may contain another element.
 func (b *builder) isInStack() bool {
 	return b.stack > 0 && len(b.open) < maxDepth && b.open[len(b.open)-1] == "stack"
 }

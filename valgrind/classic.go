@@ -36,16 +36,16 @@ type classic struct {
 	out    []byte
 	prefix []byte // prefix of the current process: "==7== "
 	in     *spoken
-	repeat []byte // the last suppression; Valgrind 3.19 writes it twice
+	repeat []byte // the last suppression, to omit its copy: Valgrind 3.19 writes two
 	frames []textFrame
 }
 
-// A spoken is the state of the text about one process.
+// A spoken is the state of the output for one process.
 type spoken struct {
 	of       *process
 	begun    bool   // the heading was written
-	preamble []byte // lines with their line ends
-	thread   string // the last named thread
+	preamble []byte // lines of the preamble, with their line ends
+	thread   string // number of the thread that the output named last
 }
 
 // A textFrame is a line of a stack.
@@ -138,7 +138,8 @@ func (c *classic) head() {
 	c.line("", nil)
 }
 
-// line writes a line of text, with control characters except TAB escaped.
+// line writes the prefix, before and text as a line. Control characters in text, except TAB, are
+// escaped.
 func (c *classic) line(before string, text []byte) {
 	c.out = append(append(c.out, c.prefix...), before...)
 	c.out = append(appendClean(c.out, text), '\n')
@@ -316,7 +317,7 @@ func (c *classic) signal(rec *Record) {
 	c.items(rec)
 }
 
-// message writes a message of the program, with stars around the PID.
+// message writes a message that the program sent to Valgrind, with stars around the PID.
 func (c *classic) message(rec *Record) {
 	stars := bytes.ReplaceAll(c.prefix, []byte("="), []byte("*"))
 	for i := range rec.Items {

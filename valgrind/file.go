@@ -19,7 +19,8 @@ type files struct {
 	kept    int // bytes of the facts about all files
 }
 
-// keepBytes counts size bytes for another fact. It returns false if the limit forbids them.
+// keepBytes charges size bytes for another fact to maxFacts. It returns false if they would exceed
+// the limit.
 func (fs *files) keepBytes(size int) bool {
 	if fs.kept+size > maxFacts {
 		return false
@@ -66,7 +67,7 @@ func (fs *files) named(name string) *file {
 	return f
 }
 
-// safely calls use, which reads from the mapping. It sets f.Err if the file is truncated during
+// safely calls use, which reads from the mapped file. It sets f.Err if the file is truncated during
 // the call.
 func (f *file) safely(use func()) {
 	if err := object.Guard(use); err != nil {

@@ -171,8 +171,8 @@ func (f *finder) forget() {
 	}
 }
 
-// complete marks the report of a process whose document has ended in the state FINISHED. The
-// state alone proves nothing, since leaks follow it.
+// complete marks the report of a process as complete if its document has ended and its state is
+// FINISHED. The state alone proves nothing, since leaks follow it.
 func (f *finder) complete(p *process) {
 	r := f.runOf(p)
 	if to := f.to.Process(r.number); to != nil && r.finished {
@@ -218,7 +218,8 @@ func (f *finder) count(rec *Record) {
 
 const maxDetails = 16 // lines of an error's text besides its message
 
-// finding converts an error, with all its stacks, each cut to maxThreadFrames.
+// finding converts an error record to a Finding with all its stacks, each cut to maxThreadFrames
+// frames.
 func (f *finder) finding(rec *Record) *findings.Finding {
 	x := &findings.Finding{Kind: f.text(rec.Get("kind"))}
 	if what, ok := whatOf(rec); ok {
@@ -301,8 +302,8 @@ func (f *finder) keepLinkage(rec *Record) {
 	}
 }
 
-// maxThreads bounds the creation stacks kept for a process. maxThreadFrames bounds the frames
-// of each stack in a finding.
+// maxThreads bounds the thread-creation stacks kept for a process. maxThreadFrames bounds the
+// frames of each stack in a finding.
 const (
 	maxThreads      = 256
 	maxThreadFrames = 64

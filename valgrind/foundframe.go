@@ -166,8 +166,8 @@ func (f *finder) frames(frames []Frame) []*findings.TraceFrame {
 	return f.shared.stack(f.stack)
 }
 
-// traceOf returns the symbolizer's frames if they have more than the report's, or else the
-// report's.
+// traceOf returns the symbolizer's frames of a site if they improve on the report's, and otherwise
+// the report's frames.
 func (f *finder) traceOf(s *site) []*findings.TraceFrame {
 	last := &s.frames[len(s.frames)-1]
 	k := siteKey{ip: last.IP, line: last.Line, at: s.at}

@@ -38,8 +38,8 @@ func (r *renderer) writeCommandLine() {
 	r.line = append(b, '\n')
 }
 
-// renderOptions renders the command line of Valgrind and the rest of the record. The head has the
-// command line of the program.
+// renderOptions renders the command line of Valgrind and the rest of the record. The program's
+// command line is in the line of writeHead.
 func (r *renderer) renderOptions(rec *Record) {
 	in, begun := "", false
 	for i := 0; i < len(rec.Items); {

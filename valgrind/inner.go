@@ -22,6 +22,6 @@ func (i *inner) NewFindings(to *findings.Collection, input string, own *findings
 	return newFinder(to, input, own, Options(*i))
 }
 
-// NewPlaces returns the places of a process. program is its command, or "". The Maps and
-// ReportOptions apply.
+// NewPlaces returns an implementation of profile.Places for one process. program is its command, or
+// "". The Maps and ReportOptions apply.
 func (i *inner) NewPlaces(program string) any { return newPlaces(program, Options(*i)) }

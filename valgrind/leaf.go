@@ -2,7 +2,7 @@ package valgrind
 
 import "bytes"
 
-// A leafText is the end of an element's text.
+// A leafText describes where the text of an element ends.
 type leafText struct {
 	end, next int  // ends of the text and of the end tag
 	isLeaf    bool // the element contains only text
@@ -62,8 +62,8 @@ func (l *lexer) leafAt(name string, k kind, from int) (t leafText) {
 	}
 }
 
-// cutLeaf returns a text that the end of the view cuts off, without the beginning of its end
-// tag. With two bytes of the end tag, the text is whole.
+// cutLeaf returns a text that the end of the view cuts off, without the beginning of its end tag.
+// If at least two bytes of the end tag are present, the text is not cut.
 func (l *lexer) cutLeaf(name string, from int) leafText {
 	end := len(l.view)
 	for n := min(len(name)+2, end-from); n > 0; n-- {

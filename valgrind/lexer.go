@@ -151,7 +151,7 @@ func (l *lexer) textEnd(inRecord bool) (end int) {
 }
 
 // isTag reports whether the '<' at the given index begins a tag. At the end of the report, the
-// beginning of a possible tag counts.
+// beginning of a possible tag counts as a tag.
 func (l *lexer) isTag(at int) bool {
 	if at+1 == len(l.view) {
 		l.needsMore()
@@ -224,7 +224,7 @@ type mark int
 
 const (
 	userEnd        mark = iota
-	userEndAndPart      // only before a part of the report
+	userEndAndPart      // like userEnd, but only before a part of the report
 	instructionEnd
 	commentEnd
 	cdataEnd

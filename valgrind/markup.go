@@ -125,7 +125,8 @@ func (r *renderer) writeMapsFor(sites []site) {
 	r.writeMaps(needed...)
 }
 
-// A stackSites is the range of the sites of a stack, which begins with this frame.
+// A stackSites is the range of the sites of one stack. frame is the index of the stack's first
+// frame in the record.
 type stackSites struct{ frame, from, to int }
 
 // reset writes a reset, which ends all maps.
@@ -194,8 +195,8 @@ func (r *renderer) renderStack(it *Item) {
 
 // isElement reports whether a site becomes an element. The site must be located. Without a
 // symbolizer, or with Options.Elements, its file must have a build ID. Otherwise, for a named site,
-// the symbolizer must have more than the report. For an unnamed site, a symbol must possibly cover
-// the address.
+// the symbolizer must have more than the report. For an unnamed site, it must be possible that a
+// symbol covers the address.
 func (r *renderer) isElement(s *site) bool {
 	if s.at == nil {
 		return false

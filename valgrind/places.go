@@ -17,7 +17,7 @@ type places struct {
 	wanted map[string]bool // objects with a frame that has no name
 }
 
-// newPlaces returns the places of a process: see inner.
+// newPlaces implements inner.NewPlaces.
 func newPlaces(program string, o Options) *places {
 	o.Ahead, o.Elements = nil, false
 	t := newTracker(&o)

@@ -91,7 +91,7 @@ func TestPlacesOfFramesAreThoseOfReports(t *testing.T) {
 	}
 }
 
-// write reads a whole report.
+// write passes a whole report to r, and closes r.
 func (r *Reader) write(input []byte) error {
 	if _, err := r.Write(input); err != nil {
 		return err

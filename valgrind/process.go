@@ -22,7 +22,7 @@ type process struct {
 	order     []*loaded // values of objects, in order of appearance
 	last      *loaded   // the last object looked up
 	data      []dataFact
-	kept      int      // bytes of facts
+	kept      int      // bytes charged for facts
 	places    []*epoch // located epochs
 
 	settings
@@ -40,7 +40,7 @@ type settings struct {
 	leakErrors string // the kinds of --errors-for-leak-kinds, if it was given
 }
 
-// A loaded is an object in a process.
+// A loaded is an object file loaded in a process.
 type loaded struct {
 	name   string // as in the report
 	file   *file
@@ -61,7 +61,7 @@ type epoch struct {
 	doubted bool   // stale, unless an object not yet located has the signal trampoline
 	kept    int    // bytes of the facts and candidates
 
-	returns [64]returns // some answers of isTrampoline, by address
+	returns [64]returns // cached answers of isTrampoline, by address
 
 	shown  bool   // the sink has its maps
 	number uint64 // number of its module at the sink
@@ -72,7 +72,7 @@ type facts struct {
 	windows []window // biases that put every address into code; nil means any
 	ips     []ipFact
 	seen    map[factKey]struct{} // all of ips
-	recent  [64]factKey          // some of ips, by address
+	recent  [64]factKey          // keys recently found in seen, by address
 	names   []nameFact
 	named   map[nameKey]struct{} // all of names
 }
@@ -81,7 +81,7 @@ type facts struct {
 type search struct {
 	left      []candidate // remaining candidates, best first
 	counted   int         // facts of ips included in the candidates' scores
-	asked     int         // facts of names included in their scores by lines
+	asked     int         // facts of names included in the candidates' scores by lines
 	tried     int         // facts at the last try
 	triedWith int         // located objects at the last try
 }
@@ -207,7 +207,7 @@ func (p *process) learnHeader(r *Record) bool {
 	return true
 }
 
-// keepBytes counts size bytes for a fact of p. It returns false if a limit forbids them.
+// keepBytes charges size bytes for a fact to p. It returns false if they would exceed a limit.
 func (p *process) keepBytes(size int) bool {
 	ok := p.files.keepBytes(size)
 	if ok {
@@ -296,7 +296,7 @@ func (o *loaded) addFact(fact ipFact) *epoch {
 		}
 	}
 	if f.Image.Type == elf.ET_EXEC && !report.Covers(f.Code, fact.ip) && report.Covers(f.Loads, fact.ip) {
-		return nil // data
+		return nil // the address is in data
 	}
 	if len(o.epochs) >= maxEpochs || !o.proc.keepBytes(epochSize) {
 		return nil

@@ -5,18 +5,17 @@ import (
 	"slices"
 )
 
-// A Reader finds the records of a report in the bytes written to it. It hands over a record as
-// soon as the record's end is written. It accepts any bytes, and returns only errors of the
-// function that takes the records. A Reader is for one goroutine.
+// A Reader finds the records of a report in the bytes written to it. It passes a record to its
+// function take as soon as the record's end is written. It accepts any bytes, and returns only
+// errors of take. A Reader is for one goroutine.
 //
-// A token (a tag, a text with its end tag, a line of text) is read as if the report were whole.
-// If the lexer needs more bytes, the state is unchanged, and the next Write reads the token
-// again.
+// A token (a tag, a text with its end tag, a line of text) is read as if the report were whole. If
+// the lexer needs more bytes, the state is unchanged, and the next Write reads the token again.
 type Reader struct {
 	take func(*Record) error
 	err  error
 
-	in   lexer // the bytes not yet handed over
+	in   lexer // the bytes not yet passed on
 	rec  builder
 	hole bool // NUL bytes were read, followed only by blanks
 
@@ -27,8 +26,8 @@ type Reader struct {
 // at the first error of take.
 func NewReader(take func(*Record) error) *Reader { return &Reader{take: take} }
 
-// Write reads p, and hands over the records that end in it. If a record's end depends on bytes
-// after p, a later call hands over the record.
+// Write reads p, and passes on the records that end in it. If a record's end depends on bytes after
+// p, a later call passes on the record.
 func (r *Reader) Write(p []byte) (int, error) {
 	for n := 0; n < len(p); {
 		if r.err != nil {
@@ -42,7 +41,7 @@ func (r *Reader) Write(p []byte) (int, error) {
 	return len(p), r.err
 }
 
-// Close hands over the record that the end of the report cuts off.
+// Close passes on the record that the end of the report cuts off.
 func (r *Reader) Close() error {
 	if r.err == nil {
 		r.parse(true)
@@ -293,7 +292,7 @@ func (r *Reader) startTag(tag []byte, size int) {
 	}
 }
 
-// addLeaf adds an element that contains only text, and hands over the record if this is the
+// addLeaf adds an element that contains only text, and passes on the record if the element is the
 // whole record. A cut text never becomes part of a frame: half an address is not an address.
 func (r *Reader) addLeaf(name string, s span, text []byte, isCut bool) {
 	if isCut || !r.rec.addToFrame(name, s, text) {
@@ -304,15 +303,15 @@ func (r *Reader) addLeaf(name string, s span, text []byte, isCut bool) {
 	}
 }
 
-// cutOff hands over the current record, if any, without its end tag.
+// cutOff passes on the current record, if any, without its end tag.
 func (r *Reader) cutOff() {
 	if r.rec.active {
 		r.emit(true)
 	}
 }
 
-// carryOn hands over the first part of a record that is too long to keep. The rest follows as
-// its continuation.
+// carryOn passes on the first part of a record that is too long to keep. The rest follows as its
+// continuation.
 func (r *Reader) carryOn() {
 	name, open := r.rec.name, slices.Clone(r.rec.open)
 	r.rec.rest = open
@@ -320,7 +319,7 @@ func (r *Reader) carryOn() {
 	r.rec.resume(name, open, r.in.pos)
 }
 
-// event hands over the beginning or end of a document.
+// event passes on the beginning or end of a document.
 func (r *Reader) event(name string) {
 	gap := r.in.takeLines()
 	if r.err == nil {
@@ -328,8 +327,8 @@ func (r *Reader) event(name string) {
 	}
 }
 
-// emit hands over the current record. cut means that its rest is missing, or follows as another
-// record.
+// emit passes on the current record. cut is set if the record's rest is missing, or follows as
+// another record.
 func (r *Reader) emit(cut bool) {
 	at := r.rec.at
 	rec := r.rec.finish(r.in.buf[at:r.in.pos])

@@ -2,8 +2,8 @@ package valgrind
 
 import "github.com/symfilter/symfilter/internal/report"
 
-// A Record is a child element of <valgrindoutput>, or text between such elements. It and its
-// slices are valid only during the call that hands it over.
+// A Record is a child element of <valgrindoutput>, or text between such elements. A Record and its
+// slices are valid only during the call that receives it.
 type Record struct {
 	// Name is the name of the element: "error", "clientmsg", "pid". "valgrindoutput" begins a
 	// process, "/valgrindoutput" ends a document. Text outside elements has the name "". A
@@ -17,7 +17,7 @@ type Record struct {
 	Continued bool // an earlier Record has the beginning of this long element
 	Cut       bool // the rest of the element is missing, or follows as another Record
 
-	raw  []byte   // bytes of the element, or of this part
+	raw  []byte   // bytes of the element, or of this part of the element
 	lead []byte   // blanks before raw in its line
 	gap  int      // line ends between the preceding Record and this one
 	open []string // names of the elements open at the end of raw, if the rest follows

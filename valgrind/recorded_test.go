@@ -50,7 +50,7 @@ var (
 )
 
 // Each report is also resolved after ReadAhead. The expected biases are from Valgrind's log. They
-// follow from names, lines and data in the report, from calls, and from signal handlers.
+// must be inferred from names, lines and data in the report, from calls, and from signal handlers.
 func TestRecordedReportsAreResolvedWithoutValgrind(t *testing.T) {
 	for _, name := range []string{"names", "lines"} {
 		t.Run(name, func(t *testing.T) {

@@ -43,8 +43,8 @@ func found(xml []byte) *findings.Collection {
 	return s
 }
 
-// Most of a report of many different errors is stacks. The memory kept for findings must not grow
-// with the number of frames, but with the number of different frames.
+// In a report with many different errors, most bytes are stacks. The memory kept for them must grow
+// with the number of different frames, not of all frames.
 func TestFindingsShareFrames(t *testing.T) {
 	const errors, depth = 500, 20
 	s := found(distinctErrors(errors, depth))

@@ -16,7 +16,7 @@ type site struct {
 	number uint64  // index in its stack, from 0
 	frames []Frame // the report's frames, innermost first
 	at     *epoch  // epoch of its object; nil if unknown
-	addr   uint64  // address in an element
+	addr   uint64  // address to print in a markup element
 	kind   markup.PCKind
 	rel    uint64 // address to look up in the object's file
 	ended  bool   // the site is the trampoline that ends a signal handler
@@ -188,9 +188,9 @@ func (a *answerer) now() time.Time {
 	return a.time
 }
 
-// improvesOn reports whether an answer has more about a site than the report. A report with
-// lines was made with the debug files. An answer must then agree with it, and improves on it by
-// columns and whole names.
+// improvesOn reports whether an answer adds to the report's frames of a site. A report with lines
+// was made with the debug files: an answer must then agree with the report, and adds columns and
+// whole names.
 func (a *answer) improvesOn(s *site) bool {
 	if len(a.frames) == 0 {
 		return false

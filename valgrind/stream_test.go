@@ -173,7 +173,7 @@ func TestWorkGrowsAsTheReport(t *testing.T) {
 	}
 }
 
-// An error that does not end is handed over in parts.
+// An error without an end is passed on in parts.
 func TestRecordsWithoutAnEndAreDivided(t *testing.T) {
 	parts, longest := 0, 0
 	r := NewReader(func(rec *Record) error {

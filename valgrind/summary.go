@@ -36,7 +36,7 @@ type loss struct {
 // SUMMARY. Protocol 6 has both; earlier protocols have neither.
 type summary struct {
 	counted          bool   // the document has error counts; without them the errors are unknown
-	counts, contexts uint64 // from the last errorcounts: all errors, and distinct ones
+	counts, contexts uint64 // from the last errorcounts: all errors, and distinct errors
 	leaks            uint64 // leaks that are errors: see countsAsError
 	suppressed       uint64
 	suppressions     uint64 // suppressions used
@@ -206,7 +206,7 @@ func (s *summary) takeErrors(rec *Record) {
 	s.suppressedContexts, s.statedContexts = parseNumber(rec.Get("suppressed_contexts"))
 }
 
-// errors returns the number of errors, and of distinct ones.
+// errors returns the numbers of all errors and of distinct errors.
 func (s *summary) errors() (all, contexts uint64) {
 	return plus(s.counts, s.leaks), plus(s.contexts, s.leaks)
 }

@@ -101,7 +101,8 @@ func (t *tracker) changeProcess(r *Record) turn {
 	return same
 }
 
-// forget returns the bytes of an ended process to the budget of the files.
+// forget returns the bytes of an ended process to the budget of the files, unless the report is
+// read ahead.
 func (t *tracker) forget(p *process) {
 	if !t.reads {
 		t.files.kept -= p.kept
@@ -147,7 +148,7 @@ func (t *tracker) hasUnplaced(r *Record) bool {
 	return false
 }
 
-// epochOf returns the epoch of a frame's object, or nil.
+// epochOf returns the located epoch of a frame's object at the frame's address, or nil.
 func (t *tracker) epochOf(f *Frame) *epoch {
 	if f.Obj == nil || f.RawIP != nil {
 		return nil

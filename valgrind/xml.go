@@ -269,7 +269,7 @@ func (x *rewriter) appendLead(rec *Record, lines int) {
 	x.out = append(x.out, rec.lead...)
 }
 
-// findAdded finds the frames of a record for which the symbolizer has more than the report.
+// findAdded finds the frames of a record to which the symbolizer adds names or lines.
 func (x *rewriter) findAdded(rec *Record) {
 	x.added = x.added[:0]
 	for i := range rec.Items {
