@@ -270,7 +270,7 @@ func (t *listing) line(number uint32, l *sourceLine, text []byte) {
 	}
 }
 
-// expand replaces tabs by blanks.
+// expand replaces tabs by blanks, up to multiples of eight columns.
 func expand(line []byte) []byte {
 	if bytes.IndexByte(line, '\t') < 0 {
 		return line

@@ -2,9 +2,9 @@ package callgrind
 
 import "github.com/symfilter/symfilter/internal/report"
 
-// Bytes of peak heap charged for parts of a profile, each measured with a large profile of such
-// parts. A growing table is in memory twice while it is copied. The results computed at the end
-// take as much as the places.
+// Bytes of peak heap charged for the contents of a profile, measured with large profiles. A growing
+// table is in memory twice while it is copied. The results computed at the end take as much as the
+// places.
 const (
 	placeHalves  = 5   // peak bytes for every two bytes of places, calls and jumps
 	nameCost     = 144 // bytes of a name, without its text

@@ -21,7 +21,7 @@ type changedFile struct {
 	paths [2][]string
 	lines map[uint32]*[2][]int64
 	size  float64 // sum of the changes of its lines
-	moved bool    // a function begins at another line
+	moved bool    // a function begins at different lines on the two sides
 	one   bool    // both sides name the same file, which may have changed between the builds
 }
 

@@ -35,7 +35,7 @@ type change struct {
 // costs. Folded has two costs for each stack.
 func NewComparison(w io.Writer, o Options) *Comparison {
 	c := &Comparison{out: printer{w: w, members: o.Members}}
-	o.Diagnose = (&report.Once{To: o.Diagnose}).Report // reports a diagnostic once
+	o.Diagnose = (&report.Once{To: o.Diagnose}).Report // reports each diagnostic once
 	c.o = o
 	o.Output, o.Foreign = Table, nil
 	c.Before, c.After = NewReport(io.Discard, o), NewReport(io.Discard, o)

@@ -14,7 +14,7 @@ type eventType struct {
 	Name string // such as Ir
 	Long string // such as Instruction Fetches; may be empty
 
-	// Terms define a calculated event; nil for a counted one.
+	// Terms define a calculated event; nil for a counted event.
 	Terms   []eventTerm
 	Formula string // Terms, as the profile writes them
 }
@@ -77,8 +77,8 @@ type events struct {
 	defined []eventType
 }
 
-// column returns the index of a counted event, added if new. It returns -1 if there are too
-// many.
+// column returns the index of a counted event, added if new. It returns -1 if there are too many
+// events.
 func (e *events) column(name string) int {
 	i := slices.IndexFunc(e.counted, func(c eventType) bool { return c.Name == name })
 	if i >= 0 {

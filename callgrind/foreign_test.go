@@ -22,7 +22,7 @@ type given struct {
 func (g *given) Close() error { g.closed++; return nil }
 
 // A log that is mistaken for a profile loses no line: lines that are not of a profile are passed on
-// unchanged, before the table, or in their place in markup.
+// unchanged, before the table, or at their position in markup.
 func TestLinesThatAreNotOfAProfileAreGivenOn(t *testing.T) {
 	const header = "# callgrind format\nevents: Ir\nfn=f\n"
 	long := strings.Repeat("x", maxLine)

@@ -82,7 +82,7 @@ func FuzzComparison(f *testing.F) {
 	})
 }
 
-// changesIn returns the changes of own costs by function and event, without those that are 0.
+// changesIn returns the changes of own costs by function and event, without changes of 0.
 func changesIn(t *testing.T, out string) map[string]map[string]int64 {
 	t.Helper()
 	all := map[string]map[string]int64{}

@@ -151,9 +151,9 @@ func namesOf(function string, sides []*side) (names map[string]bool, missing str
 	return nil, "no such function"
 }
 
-// costOf returns the cost to which a limit applies. found is false if its function or object is
-// missing. names are the function's names. isProgram is set if the object is the program of a
-// side, which may have another name here.
+// costOf returns the cost to which a limit applies. found is false if the limit's function or
+// object is missing. names are the function's names. isProgram is set if the object is the program
+// of one side; the program may have another name on this side.
 func (s *side) costOf(l *Limit, names map[string]bool, isProgram bool, m *measure) (n int64, found bool) {
 	if l.function == "" && l.object == "" {
 		return m.value(s.g.total), true

@@ -52,11 +52,11 @@ func (g *graph) callees(n uint32) iter.Seq[uint32] {
 
 func (g *graph) callersOf(n uint32) []uint32 { return g.to.Of(n) }
 
-// A part is a part of an edge: the calls from one place, or the code of one function inside
+// A part is a contribution to an edge: the calls from one place, or the code of one function inside
 // another.
 type part struct {
 	from, to uint32
-	index    uint32 // index of the call in calls, or of the impliedCall
+	index    uint32 // index in model.calls or in resolution.implied
 	implied  bool
 }
 

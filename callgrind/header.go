@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// header reads "key: value". A key that begins a part ends the part before. The sums belong to
-// the current part.
+// header reads "key: value". A key that begins a part ends the preceding part. Lines with sums
+// belong to the current part.
 func (r *recordReader) header(line, key, value []byte) error {
 	k := string(key)
 	value = bytes.TrimLeft(value, " \t")

@@ -52,7 +52,7 @@ func counted(events []eventType) []measure {
 	return all
 }
 
-// measures returns the measures of all events, calculated ones last.
+// measures returns the measures of all events, calculated events last.
 func (r *recordReader) measures() []measure {
 	all := counted(r.Events())
 	for _, e := range r.Derived() {

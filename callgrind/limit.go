@@ -13,7 +13,7 @@ type Limit struct {
 	text string // the limit as given
 
 	function string // demangled or linkage name; empty for the total, or with an object
-	self     bool   // the function's own cost, not the inclusive one
+	self     bool   // the limit is for the function's own cost, not the inclusive cost
 	object   string // base name, for the own costs of an object's functions; or empty
 	event    string
 

@@ -9,7 +9,7 @@ const (
 	maxSparse    = 1 << 18  // names with larger numbers
 	maxEvents    = 64       // kinds of events; Callgrind has about 20
 	maxEventName = 128      // bytes of an event's name; Callgrind's have up to ten
-	maxTerms     = 64       // terms of a derived event
+	maxTerms     = 64       // terms of a calculated event
 	maxPositions = 4        // numbers of a position: address, block, line
 	maxHeader    = 1 << 12  // lines of the header of a part that are kept
 	maxValue     = 4 << 10  // bytes of a header line that are kept

@@ -96,7 +96,7 @@ func isShort(b []byte, start, end int) bool {
 func isWordEnd(b []byte, i int) bool { return i == len(b) || b[i] == ' ' || b[i] == '\t' }
 
 // number parses a cost that is not a short decimal number: hexadecimal, negative, long, a fraction,
-// or "." for 0. A cost too large for an int64 becomes the largest one.
+// or "." for 0. A cost too large for an int64 becomes the largest int64.
 func number(b []byte, i int) (n int64, end int, ok bool) {
 	w := word(b, i)
 	end = i + len(w)

@@ -8,7 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// A model sums a profile, or a part of one, by place. It has the profile's names.
+// A model sums a profile, or a part of one, by place: see key. Functions have their names in the
+// profile.
 type model struct {
 	r *recordReader
 
@@ -30,7 +31,7 @@ type model struct {
 	sums partSums
 }
 
-// A function has the names in the profile.
+// A function is identified by its names in the profile.
 type function struct{ object, file, name nameID }
 
 // headings are the values of header lines that a report shows.

@@ -1,9 +1,9 @@
 package callgrind
 
-// A key identifies a place, a call or a jump. addr and line are the position of the place or of
-// the target. For a place, from is the function, and to the source file. For a call, from is
-// the place, and to the function. For a jump, from is the place, and to is twice the function,
-// plus 1 if conditional.
+// A key identifies a place (a code position with costs), a call or a jump. addr and line are the
+// position of the place or of the target. For a place, from is the function, and to the source
+// file. For a call, from is the place, and to the function. For a jump, from is the place, and to
+// is twice the function, plus 1 if conditional.
 type key struct {
 	addr uint64
 	from uint32

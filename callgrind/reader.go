@@ -23,7 +23,7 @@ type recordReader struct {
 
 	cut        lines.Cutter
 	raw        []byte // the current line with its line end, up to maxLine bytes
-	passed     bool   // the current line was given to foreign
+	passed     bool   // the current line was passed to foreign
 	number     int    // number of the current line, from 1
 	complaints map[string]int
 	reported   map[string]int // by kind: the line whose defect was reported last
@@ -50,7 +50,7 @@ type recordReader struct {
 	costs                []int64
 	next                 expectation
 	callee               codePlace // values of the last cob=, cfi=, cfn=
-	calledOb             bool      // cob= was read since the last call; the next two likewise
+	calledOb             bool      // cob= was read since the last call; below: cfi=, cfn=
 	calledFile           bool
 	calledFn             bool
 	jumpFile             nameID // values of jfi= and jfn=, for the next jump
@@ -192,9 +192,9 @@ func (r *recordReader) complainOf(line int, kind, format string, args ...any) {
 	}
 }
 
-// maxComplaints bounds the defects of a kind that are reported one by one. Some kinds repeat:
-// if one line is not of a profile, or one sum is too large, others are too. Lines passed on are
-// visible anyway.
+// maxComplaints bounds the defects of a kind that are reported one by one. Some kinds repeat: if
+// one line is not of a profile, or one sum is too large, other lines or sums are, too. Lines passed
+// on are visible anyway.
 func maxComplaints(kind string) int {
 	switch kind {
 	case "before", "passed", "version", "events", "clash", "limit":

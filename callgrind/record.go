@@ -8,7 +8,7 @@ const (
 	headerRecord                     // a header line, or the sums at the end, in Key and Value
 	costRecord                       // the cost of a place
 	callRecord                       // calls from a place, and their inclusive cost
-	jumpRecord                       // jumps from a place to another
+	jumpRecord                       // jumps from one place to another
 )
 
 // A codePlace identifies code by its names and its position.

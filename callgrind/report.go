@@ -182,7 +182,7 @@ func (r *Report) account(v *resolution) {
 	r.missing.Pass(r.o.report())
 }
 
-// errNoAddresses advises how to get more from stripped code.
+// errNoAddresses advises how to get lines and inlined calls for stripped code.
 const errNoAddresses = "costs of stripped code are exact by function only, not by line or inlined call: for these, record with valgrind --tool=callgrind --dump-instr=yes"
 
 // xtreeUnknown is the name of all stripped functions in reports of --xtree-memory and --xtree-leak.

@@ -237,11 +237,11 @@ func checkAgainst(t testing.TB, file, out string) {
 	}
 }
 
-// For any graph of calls, no function costs more than the total, and a function outside of all
-// cycles has the cost that its calls give.
+// For any call graph, no function costs more than the total. The cost of a function outside of all
+// cycles follows from its calls.
 func TestNoFunctionCostsMoreThanAll(t *testing.T) {
-	// main calls a, which calls itself and b; b calls a. The costs of calls within the cycle are
-	// contained in those of other calls, many times.
+	// main calls a, which calls itself and b; b calls a. Calls within this cycle contain each
+	// other, so their costs are counted many times.
 	profile := "events: Ir\nfn=main\n1 10\ncfn=a\ncalls=1 1\n2 90\nfn=a\n1 20\ncfn=a\ncalls=5 1\n2 300\ncfn=b\ncalls=5 1\n3 400\ncfn=leaf\ncalls=1 1\n4 7\n" +
 		"fn=b\n1 30\ncfn=a\ncalls=4 1\n2 350\ncfn=leaf\ncalls=1 1\n3 3\nfn=leaf\n1 10\nfn=self\n1 30\ncfn=self\ncalls=100 1\n2 5000\n"
 	o := testOptions(t)

@@ -163,8 +163,8 @@ func (v *resolution) places() {
 }
 
 // findHomes returns the physical function of each function of the profile. pairs has the first
-// address of each function in each physical function. If the function jumped there, findHomes
-// replaces the address by the number of the physical function's node.
+// address of each function in each physical function. If the function jumped into the physical
+// function, findHomes replaces the address by the number of the physical function's node.
 func (v *resolution) findHomes(pairs map[uint64]uint64) []uint32 {
 	m := v.m
 	homes := make([]uint32, len(m.functions))

@@ -20,7 +20,7 @@ type stacker struct {
 	scale    []int64 // by measure: units of a value per event
 
 	split     *splitter
-	rank      []uint32 // by node: its number in the graph, by name
+	rank      []uint32 // by node: its rank by name, and its number in the graph
 	byRank    []uint32
 	functions []stacks.Function // by node
 	mapping   map[nameID]uint32
@@ -108,7 +108,7 @@ func (s *stacker) firstLines() {
 	}
 }
 
-// shownName returns the name of a function for people.
+// shownName returns the demangled name of a function, or "???" for no name.
 func (s *stacker) shownName(name string) string {
 	switch {
 	case name == "":

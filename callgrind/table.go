@@ -574,8 +574,8 @@ func (g *graph) location(n uint32) string {
 	return string(b)
 }
 
-// share returns n as a percentage of total. It returns "" if total is 0, and for numbers that
-// only negative costs can cause.
+// share returns n as a percentage of total. It returns "" if total is not positive, if n is
+// negative, or if n is at least ten times total.
 func share(n, total int64) string {
 	if total <= 0 || n < 0 || n/10 >= total {
 		return ""

@@ -21,7 +21,7 @@ import (
 const (
 	forCall     = 4
 	againstCall = -5 // 2 % of the frames that look like callers are not callers
-	forSignal   = 10 // the code at the address ends a signal handler, as in one or two places of a file
+	forSignal   = 10 // a signal handler ends at the address; a file has one or two
 	forRequest  = 8  // a preloaded library of Valgrind makes a client request at the address
 	forTarget   = 9  // the call is to the function of the next inner frame
 	// score if the address is in a function with another name; nameBits scores the right name
