@@ -24,7 +24,7 @@ type place struct {
 	rel  uint64
 }
 
-// answer holds the symbolizer's frames for a place.
+// answer holds the symbolizer's frames for a place, and their printed forms.
 type answer struct {
 	report.Answer
 
@@ -36,7 +36,7 @@ func newAnswerer(o *report.Options) *answerer {
 	return &answerer{Asker: report.NewAsker(o), cached: make(map[place]*answer)}
 }
 
-// ask returns the answer for a usable site.
+// ask returns the answer for s, from the cache if possible. s must be usable.
 func (a *answerer) ask(s site) *answer {
 	k := place{s.at.file, s.rel}
 	if known := a.cached[k]; known != nil && (known.Until.IsZero() || a.now.Before(known.Until)) {
@@ -52,8 +52,8 @@ func (a *answerer) ask(s site) *answer {
 	return got
 }
 
-// better reports whether an answer is better than the report's text. It must have a function or
-// a source file. If the last line of the report for the frame has a source file, the answer
+// better reports whether the answer is better than the report's text for rec. The answer must have
+// a function or a source file. If the last line of the report's text has a source file, the answer
 // must have one too.
 func (a *answer) better(rec *record) bool {
 	named, lined := false, false

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// largeReport returns a report of about size bytes: blocks that are allocated and freed, at places
-// in a file of the fixtures.
+// largeReport returns a report of about size bytes. Its calls allocate and free blocks in turn,
+// with backtraces of 16 frames in one file of the fixtures.
 func largeReport(size int) []byte {
 	var b bytes.Buffer
 	b.WriteString("version=2.0, arch=x86_64, process=/bin/a, pid=312, backtrace depth=16, origin=sp-rtrace 1.6, \n<1> : memory (memory in heap)\n: /lib/prog64.so => 0x7f0000001000-0x7f0000002000\n")

@@ -32,13 +32,14 @@ type finder struct {
 	framed bool
 }
 
-// A leak sums the resources of one type allocated at one place.
+// A leak sums the resources of one type allocated with one backtrace.
 type leak struct {
 	kind          string
 	blocks, bytes uint64
 }
 
-// types of a group's resources; further types are added to the last one
+// maxLeakTypes is the number of resource types in a group. Resources of further types count as the
+// last one.
 const maxLeakTypes = 64
 
 // Close adds the last leaks. It adds to Left the calls that Processing left out for lack of
@@ -86,9 +87,8 @@ func (f *finder) take(rec *record) error {
 	return nil
 }
 
-// begin adds a process to the findings, unless there is one since the last header. Without a
-// header the process has no name. Each report counts as complete, since the format does not
-// mark the end.
+// begin adds a process to the findings, unless one began after the last header. Without a header
+// the process has no name. Each report counts as complete, since the format does not mark the end.
 func (f *finder) begin(header *record) {
 	if f.process >= 0 {
 		return
@@ -150,8 +150,8 @@ func (f *finder) finish() {
 	f.leaks, f.frames, f.framed = f.leaks[:0], f.frames[:0], false
 }
 
-// frame appends the symbolizer's frames at the address of rec, if they are better than the
-// report's. Otherwise it appends the report's, or a frame without a name.
+// frame appends the symbolizer's frames at the address of rec, if they are better than those of the
+// report. Otherwise it appends the report's frames, or a frame without a name.
 func (t *translator) frame(dst []findings.TraceFrame, rec *record) []findings.TraceFrame {
 	s := t.space.site(rec)
 	place := findings.TraceFrame{Address: rec.Addr}

@@ -11,7 +11,7 @@ func init() {
 	access.Rtrace = func(o any) any { return (*inner)(o.(*Options)) }
 }
 
-// An inner has methods of Options for this module's packages only: see [access.Rtrace].
+// An inner is Options with methods for this module's packages only: see [access.Rtrace].
 type inner Options
 
 // NewFindings returns a writer that adds the leaks and the processes of a report to the

@@ -13,7 +13,7 @@ import (
 // Calls that share a backtrace form one object.
 type jsonPrinter struct {
 	*printer
-	process int // number of headers so far
+	process int // number of headers so far, which identifies the process
 	begun   bool
 
 	calls     jsonout.Buffer // the calls of the current object
@@ -21,13 +21,13 @@ type jsonPrinter struct {
 	arguments int            // number of arguments of the last call
 	frames    jsonout.Buffer // the frames of the current object
 	framed    bool           // the calls have frames
-	number    int            // number of calls in the object and in its printed parts
-	grouped   bool           // the calls are a group, even a single one
+	number    int            // number of calls in the object, including its parts already printed
+	grouped   bool           // a summary followed the calls
 	blocks    int64
 	size      int64
-	continued bool // a first part of the object was printed
+	continued bool // the object continues a printed one
 
-	resource []byte // resource in the last comment
+	resource []byte // name of the resource in the last comment of leaks; empty if none
 }
 
 // Close prints the last object. It does not close the writer.
@@ -214,8 +214,8 @@ func (j *jsonPrinter) endCall() {
 	j.inCall, j.arguments = false, 0
 }
 
-// finish prints the current calls. If continues is set, the rest of the calls or frames is in
-// another object.
+// finish prints the current calls. If continues is set, the next object continues with the
+// remaining calls or frames.
 func (j *jsonPrinter) finish(continues bool) {
 	j.endCall()
 	if j.number == 0 {
@@ -314,7 +314,8 @@ var (
 	errUnusable = errors.New("the file cannot be used")
 )
 
-// reported appends the report's own frames, and reports whether one has a function or a file.
+// reported appends the frames that the report names, if one of them has a function or a file. named
+// reports whether it does.
 func reported(b *jsonout.Buffer, rec *record) (named bool) {
 	start := len(*b)
 	b.String("source", "report")

@@ -62,16 +62,16 @@ type trace struct {
 
 func (t *trace) cost() int64 { return int64(len(t.lines)) + traceOverhead }
 
-// A traceKey identifies a backtrace by two hashes of its addresses. The seeds are random, so no
-// report can be made to have collisions.
+// A traceKey identifies a backtrace by two hashes of its addresses. The seeds are random, so nobody
+// can write a report whose backtraces collide.
 type traceKey struct {
 	hashes [2]uint64
 	frames int
 	epoch  int // epoch of the mappings with the addresses
 }
 
-// A comment is a comment between calls. index is the preceding call's. The comment is printed
-// before the first call with a larger index.
+// A comment is a comment between calls, with the index of the preceding call. The comment is
+// printed before the first call with a larger index.
 type comment struct {
 	line  string
 	index uint64
@@ -82,10 +82,10 @@ func (k *kept) reset() {
 	*k = kept{traces: make(map[traceKey]*trace), table: make(map[resource]*call), share: report.NewShare(k.share.Budget)}
 }
 
-// fits reserves size more bytes of the budget. It returns false if the budget has fewer.
+// fits reserves size more bytes of the memory budget. It returns false if fewer are left.
 func (k *kept) fits(size int64) bool { return k.share.Reserve(k.used + size) }
 
-// mebibytes returns the size of the budget, for messages.
+// mebibytes returns the total budget in MiB, for messages.
 func (k *kept) mebibytes() int64 { return k.share.Budget.Most() >> 20 }
 
 func (k *kept) comment(p *processor, rec *record) {
@@ -254,7 +254,7 @@ func (k *kept) printComments(p *processor, index uint64) {
 	k.comments = k.comments[n:]
 }
 
-// printTrace passes on a backtrace and the empty line after it.
+// printTrace passes on a backtrace and an empty line after it.
 func (k *kept) printTrace(p *processor, t *trace) error {
 	p.rereader.epoch = t.key.epoch
 	p.rereader.Write([]byte(p.whole(t.lines)))
@@ -330,7 +330,7 @@ func (k *kept) printLeaks(p *processor) {
 	}
 }
 
-// whole adds a line end to lines, if the last line lacks one.
+// whole returns lines, with a line end added if the last line lacks one.
 func (p *processor) whole(lines string) string {
 	if n := len(lines); n > 0 && lines[n-1] != '\n' {
 		return lines + p.lineEnd

@@ -2,7 +2,7 @@ package rtrace
 
 // Limits of the reader and its outputs.
 const (
-	// bytes of a line without its line end; each part of a longer line is a comment
+	// bytes of a line without its line end; a longer line becomes several comments
 	maxLine = 1 << 20
 	// lines of frames at one address, compared to distinguish inlined calls from recursion
 	maxRun    = 1 << 10

@@ -19,7 +19,7 @@ func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	return r
 }
 
-// A translator is the part common to all outputs.
+// A translator reads a report, tracks its mappings, and looks up frames for any output.
 type translator struct {
 	*recordReader
 	o           *Options
@@ -55,7 +55,7 @@ func (t *translator) Write(p []byte) (int, error) {
 	return t.recordReader.Write(p)
 }
 
-// mapped adds a map to the address space, and starts the search for its debug file.
+// mapped adds a map to the address space, and starts the search for the file's debug file.
 func (t *translator) mapped(rec *record) *mapping {
 	m := t.space.addMapping(string(rec.Path), rec.From, rec.To)
 	if m != nil && m.placed {
@@ -167,9 +167,10 @@ func (r *renderer) frame(rec *record) error {
 	return r.dst.Text(rec.end())
 }
 
-// isElement reports whether a frame becomes an element. Its place must be known, and be the
-// same in the maps rendered last. With Options.Elements, its file must have a build ID.
-// Otherwise the answer must be better than the report's own text, if any.
+// isElement reports whether a frame becomes an element. A frame of an earlier epoch must have the
+// same file and address in the maps rendered last. With Options.Elements, the frame's file must
+// have a build ID. Otherwise the symbolizer's answer must be better than the report's own text, if
+// any.
 func (r *renderer) isElement(rec *record, s site) bool {
 	if !s.usable() {
 		return false

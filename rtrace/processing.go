@@ -39,10 +39,10 @@ type Processing struct {
 	// calls outside of contexts; nil selects all.
 	Contexts *uint64
 
-	// Leaks selects allocations that were not freed. A resource is identified by its type and
-	// ID. If the type counts references, a resource is free after as many frees as allocations.
-	// For other types, a repeated allocation of an ID is another resource. The report then ends
-	// with the leaks of each type.
+	// Leaks selects allocations that were not freed. A resource is identified by its type and ID.
+	// If the type counts references, a resource is free after as many frees as allocations. For
+	// other types, repeated allocations of an ID are different resources. The report then ends with
+	// the leaks of each type.
 	Leaks bool
 
 	// Compress groups calls with the same backtrace. Sort is the order of the groups.
@@ -58,10 +58,10 @@ func (p *Processing) active() bool {
 // keeps reports whether calls are kept until the end of the report.
 func (p *Processing) keeps() bool { return p.Leaks || p.Compress }
 
-// An Order is an order of groups.
+// An Order is an order of the groups that Compress makes.
 type Order uint8
 
-// The orders: by total size, or by number of calls.
+// The orders of groups: by total size, or by number of calls.
 const (
 	BySizeAscending Order = iota
 	BySize
@@ -112,8 +112,8 @@ type processor struct {
 	lineEnd string // line end of the report: "\n" or "\r\n"
 	types   resourceTypes
 
-	// Calls that share the current backtrace.
-	open       bool // there is such a call
+	// The calls that share the current backtrace.
+	open       bool // a call was read
 	wanted     bool // one of the calls is selected
 	lastWanted bool // the last call is selected
 	group      group
@@ -132,7 +132,7 @@ type resourceType struct {
 // A group collects calls that share a backtrace, if a step needs the whole backtrace.
 type group struct {
 	calls   []*call
-	text    []byte // lines of the last call with its arguments
+	text    []byte // lines of the last call and its arguments
 	lines   []byte
 	hashes  [2]maphash.Hash
 	frames  int
@@ -208,7 +208,7 @@ func (p *processor) addRecord(rec *record) error {
 // lineEnds are the possible line ends, by their length.
 var lineEnds = [...]string{"\n", "\r\n"}
 
-// pass passes on a record that ends the current backtrace.
+// pass ends the current backtrace, and passes on the record after it.
 func (p *processor) pass(rec *record) error {
 	if err := p.endGroup(); err != nil {
 		return err
@@ -219,7 +219,7 @@ func (p *processor) pass(rec *record) error {
 // resourceTypes are the types of resources, in the order of the report.
 type resourceTypes []resourceType
 
-// add adds the type of a record, unless the list is full or has a type of this name.
+// add adds the type that a record declares, unless the list is full or has a type of this name.
 func (all *resourceTypes) add(rec *record) {
 	if len(*all) < maxTypes && all.named(string(rec.Name)) == nil {
 		*all = append(*all, resourceType{string(rec.Name), string(rec.Description), rec.Mask, rec.RefCount})
@@ -340,7 +340,7 @@ func (p *processor) frame(rec *record) error {
 	return nil
 }
 
-// blank ends the current backtrace.
+// blank ends the current backtrace at an empty line, which it passes on if a call is selected.
 func (p *processor) blank(rec *record) error {
 	left := p.wanted
 	if p.collects() {

@@ -18,11 +18,11 @@ type recordReader struct {
 
 	headed bool // a line that is not empty was read, so later headers begin with version=
 
-	// The state of calls and their frames.
+	// The state of the current calls and their frames.
 	open       bool // frames of a call may follow
 	framed     bool // the call has a frame
 	compressed bool // the header lists the step "compress", so calls may share backtraces
-	ends       ends // the mark that ends calls in this report
+	ends       ends // what ends calls in this report
 	number     uint64
 
 	// Lines of named frames at one address: inlined calls, or a function that calls itself.
@@ -34,7 +34,7 @@ type recordReader struct {
 	epoch int // epoch of the mappings for the records; 0 for the present mappings
 }
 
-// ends is the mark that ends a call and its backtrace.
+// ends is what ends a call and its backtrace.
 type ends uint8
 
 const (

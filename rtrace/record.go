@@ -13,7 +13,7 @@ const (
 	contextRecord                      // the name of a context
 	resourceRecord                     // a type of resource
 	attachmentRecord                   // a file that belongs to the report
-	blankRecord                        // an empty line: the end of a call
+	blankRecord                        // an empty line, which may end a call
 )
 
 var kinds = [...]string{"comment", "header", "map", "alloc", "free", "argument", "frame", "context", "resource", "attachment", "blank"}
@@ -59,7 +59,7 @@ type record struct {
 	Addr     uint64 // a return address
 	Reported [][]byte
 
-	epoch int // epoch of the mappings of a kept frame; 0 for the present ones
+	epoch int // epoch of the mappings of a kept frame; 0 for the present mappings
 }
 
 // A headerField is a key of a header with its value.

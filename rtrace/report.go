@@ -10,25 +10,25 @@ import (
 	"github.com/symfilter/symfilter/internal/jsonout"
 )
 
-// NewReport returns a writer that prints the report written to it to w. The symbolizer of o
-// resolves the frames.
+// NewReport returns a writer that reads a report and prints it to w. The symbolizer of o resolves
+// the frames.
 //
 // With [Text] the output is the report with more text after addresses: the function of a resolved
-// frame, and its line or module. Each inlined call has a line of its own. If only the module of a
+// frame, and its line or module. Each inlined call has a separate line. If only the module of a
 // frame is known, the text is the module. The header lists the step "resolve" if one of the frames
 // in the first 16 MiB was resolved. All else is unchanged.
 //
-// With [JSON] the output is objects of report.schema.json. The calls that share a backtrace, with
-// its frames, are one object. Other records are objects of their own.
+// With [JSON] the output is objects of report.schema.json. The calls that share a backtrace form
+// one object with its frames. Each other record is a separate object.
 //
 // The other outputs are profiles, which Close prints. A stack has two numbers and two sizes: of all
 // resources that its calls allocated, and of the resources not freed by the end. [Folded] stacks
 // have only the bytes not freed. Labels of [Pprof] are the type of the resource and the contexts of
 // the call.
 //
-// Write prints whole lines. It holds back calls that o.Processing keeps, and all lines before the
-// first resolved frame, which decides on the header. Close prints the rest. One goroutine at a time
-// may use the writer.
+// Write prints whole lines. It holds back calls that o.Processing keeps. Until the first frame is
+// resolved, it also holds back all lines, since the header depends on it. Close prints the rest.
+// One goroutine at a time may use the writer.
 func NewReport(w io.Writer, o Options) io.WriteCloser {
 	switch o.Output {
 	case Pprof, Folded, Speedscope:

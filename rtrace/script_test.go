@@ -138,7 +138,7 @@ func translation(t testing.TB, name string, w io.Writer, o Options) io.WriteClos
 	return closer{NewMarkup(dst, o), dst}
 }
 
-// A finding prints the findings of a report when it is closed.
+// A finding collects the findings of a report, and prints them in Close.
 type finding struct {
 	io.WriteCloser
 	s *findings.Collection

@@ -31,14 +31,14 @@ type space struct {
 	objects     *report.Objects
 	files       map[string]*file
 	last        *mapping // the last mapping that find returned
-	epoch       int      // from 1; each replacement begins another
+	epoch       int      // from 1; increased by each replacement
 }
 
 func newSpace(o *Options, t *report.Once) *space {
 	return &space{diagnostics: t, objects: report.NewObjects(o.report(), maxFiles, false), files: make(map[string]*file), epoch: 1}
 }
 
-// reset removes all mappings for a new process. The files stay known.
+// reset removes all mappings for a new process. It keeps the opened files.
 func (s *space) reset() {
 	for _, m := range s.maps {
 		s.retire(m)
@@ -60,7 +60,7 @@ func (s *space) retire(m *mapping) {
 }
 
 // addMapping adds a map of the report, and returns the mapping. It returns nil if the mapping
-// is known, or if there are too many.
+// exists, or if the process has maxMaps mappings.
 func (s *space) addMapping(path string, from, to uint64) *mapping {
 	m := &mapping{from: from, to: to, path: path}
 	if strings.HasPrefix(path, "/") {
@@ -115,8 +115,8 @@ func (s *space) addMapping(path string, from, to uint64) *mapping {
 	return m
 }
 
-// join finds the part of the file in a mapping. If no segment has the mapping's size, it joins
-// the mapping with its neighbours. A segment has several mappings if the process changed the
+// join finds the segment of the file in a mapping. If no segment has the mapping's size, join
+// merges the mapping with its neighbours: a segment has several mappings if the process changed the
 // protection of a part.
 func (s *space) join(m *mapping) {
 	f := m.file
@@ -146,7 +146,8 @@ func (s *space) continues(i int, m *mapping) bool {
 	return i < len(s.maps) && s.maps[i].path == m.path && !s.maps[i].placed
 }
 
-// place finds the segment of a mapping by size. It returns false if there is none.
+// place sets the link-time address of a mapping whose size fits a segment. It returns false if none
+// fits.
 func (s *space) place(m *mapping) bool {
 	fits := m.file.fits(m.from, m.to)
 	if len(fits) == 0 {
@@ -218,7 +219,7 @@ type site struct {
 	rel uint64   // address to look up, in the file
 }
 
-// site returns the place of a frame. A return address is after the call, so the place is the
+// site returns the location of a frame. A return address is after the call, so the location is the
 // byte before.
 func (s *space) site(rec *record) site {
 	if rec.Addr == 0 {

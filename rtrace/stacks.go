@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// Values of a stack, as in Go's heap profiles.
+// Indexes of a stack's values, which are those of Go's heap profiles.
 const (
 	allocObjects = iota
 	allocSpace
@@ -30,14 +30,14 @@ func newStacks(w io.Writer, o Options) io.WriteCloser {
 	return s
 }
 
-// A stacker makes stacks of groups of calls.
+// A stacker turns groups of calls into the stacks of a profile.
 type stacker struct {
 	*translator
 	w     io.Writer
 	p     stacks.Profile
 	begun bool
 	share report.Share
-	left  int64 // calls left out for lack of memory
+	left  int64 // calls left out, beyond the memory limit or maxGrouped
 
 	unordered bool       // frees may come before allocations, in a compressed report
 	frees     []resource // frees of an unordered report, kept until its end
@@ -61,8 +61,8 @@ type groupedCall struct {
 	labels []stacks.Label
 }
 
-// A held is a resource not yet freed. A counted resource may have several allocations; the
-// latest is freed first.
+// A held is a resource not yet freed. A counted resource may have several allocations: the last one
+// is freed first.
 type held struct {
 	stack  []uint32
 	labels []stacks.Label
@@ -70,8 +70,7 @@ type held struct {
 	before *held // an earlier allocation of a counted resource
 }
 
-// Approximate bytes of a resource in use, and of one of its frames. A resource has an entry in
-// the table, and a stack and labels in the profile.
+// Approximate bytes of a resource in use with its entry in the table, and of one of its frames.
 const (
 	heldCost      = 512
 	heldFrameCost = 16
@@ -166,7 +165,7 @@ func (s *stacker) call(rec *record) {
 
 const maxGrouped = 64 << 10 // calls of a group
 
-// contextsOf returns the names of the contexts in mask.
+// contextsOf returns the names of the contexts in mask, separated by '|'.
 func (s *stacker) contextsOf(mask uint64) string {
 	var names []string
 	for rest := mask; rest != 0; rest &= rest - 1 {
