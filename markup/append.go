@@ -113,7 +113,7 @@ func appendAddr(dst []byte, addr uint64) []byte {
 type nameRule uint8
 
 const (
-	strict     nameRule = iota // none
+	strict     nameRule = iota // no special byte
 	colonsKept                 // ':'
 	// "::" if parsing a symbol keeps it, and "{{{" if no element begins with it
 	symbolName
@@ -121,11 +121,11 @@ const (
 )
 
 // appendName appends a name, escaped so that a parser reads all of it. The element begins at
-// dst[start]. A name that would make the element too long is cut.
+// dst[start]. appendName cuts a name that would make the element longer than maxElement.
 func appendName(dst []byte, start int, name string, rule nameRule) []byte {
 	const (
 		digits = "0123456789abcdef"
-		// ends a cut name; none of its bytes is special in an element
+		// the end of a cut name, without bytes that are special in an element
 		cut  = "…"
 		tail = len(`\x00`) + len(cut) + len(":elf:") + 2*64 + len("}}}") // longest rest of the element
 	)

@@ -77,7 +77,7 @@ func FuzzScan(f *testing.F) {
 			}
 			fuzztest.Growth(t, line, scanAll)
 			if len(line) > 4<<10 {
-				return // plainScan is slow
+				return // plainScan would take too long
 			}
 			if diff := cmp.Diff(plainScan(string(line)), got); diff != "" {
 				t.Errorf("%q (-want +got):\n%s", line, diff)
@@ -168,7 +168,8 @@ func plainGood(elem string, m []int) bool {
 	}
 	fields := elem[m[4]:m[5]]
 	if tag == "symbol" {
-		// The name ends at the first run of colons that is not two long, or at "::" at the end.
+		// The name ends at the first run of colons other than "::", or at a "::" that ends the
+		// fields.
 		name := regexp.MustCompile(`(?s)^(?:[^:]|::[^:])*`).FindString(fields)
 		return !strings.Contains(name, "\n")
 	}

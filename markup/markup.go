@@ -25,7 +25,7 @@ const (
 	writeSize  = 32 << 10 // bytes collected by a Writer before they are written
 )
 
-// An Element is one of the values of this package: [Reset], [Module], [MMap], [PC], [BT], [Data],
+// An Element is a value of one of these types: [Reset], [Module], [MMap], [PC], [BT], [Data],
 // [Symbol], [HexDict] or [DumpFile].
 type Element interface {
 	// AppendMarkup appends the element as one well-formed element of markup. A value that came from
@@ -38,8 +38,8 @@ type Element interface {
 	AppendMarkup(dst []byte) []byte
 }
 
-// Reset ends the validity of all modules and maps, since a new process begins (section "Contextual
-// elements" of the spec).
+// Reset reports that a new process begins: all earlier modules and maps are invalid (section
+// "Contextual elements" of the spec).
 type Reset struct {
 	Extra string // "begin" or "end", which Fuchsia's logs have, or ""
 }
@@ -54,13 +54,13 @@ type Module struct {
 // MMap reports that a part of a module is loaded at Addr.
 type MMap struct {
 	Addr   uint64
-	Size   uint64 // bytes; 0 is possible; need not be whole pages, and Addr+Size may exceed 2^64
+	Size   uint64 // bytes, possibly 0 or a part of a page; Addr+Size may exceed 2^64
 	Module uint64 // ID of the Module
 	Mode   Mode
 	Rel    uint64 // the module-relative address (p_vaddr) of the byte at Addr
 }
 
-// PC is a code location.
+// PC is the address of an instruction, outside of a backtrace.
 type PC struct {
 	Addr uint64
 	Kind PCKind
@@ -68,13 +68,13 @@ type PC struct {
 
 // BT is a frame of a backtrace.
 type BT struct {
-	Frame   uint64 // 0 is the innermost
+	Frame   uint64 // 0 for the innermost frame
 	Addr    uint64
 	Kind    PCKind
 	Message string // the rest of the fields, such as "sp 0x3f54" of Fuchsia's logs
 }
 
-// Data is the location of a variable.
+// Data is the address of a variable.
 type Data struct {
 	Addr uint64
 }

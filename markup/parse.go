@@ -337,7 +337,7 @@ func hexdict(f []byte) fault {
 	return fault{}
 }
 
-// dumpfile returns the ends of the type and of the name.
+// dumpfile returns the offsets of the colon after the type and of the end of the name.
 func dumpfile(f []byte) (colon, end int, bad fault) {
 	colon = fieldEnd(f, 0)
 	if colon == len(f) {

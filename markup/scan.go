@@ -46,10 +46,10 @@ type Scanner struct {
 	pos  int // beginning of the next token
 
 	// The offsets of the next "{{{", '}' and ESC, found at or after the position of the last
-	// search; len(line) without one. They are kept for a scan in linear time.
+	// search; len(line) if there is none. They make a scan take linear time.
 	open, brace, escape int
 
-	// The next token that is not text, if its end is not 0. It begins at pos.
+	// The token that find has found after some text, if its end is not 0. It begins at pos.
 	held struct {
 		kind   TokenKind
 		tag    Tag

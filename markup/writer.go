@@ -21,7 +21,7 @@ type Sink interface {
 // element or an ESC, and an ESC before '['. It is not safe for concurrent use.
 type Writer struct {
 	w      *bufio.Writer // keeps the first error
-	braces int           // number of '{' held back, since their run may continue
+	braces int           // number of '{' held back, since more may follow
 	escape bool          // an ESC is held back, until the next byte is known
 }
 

@@ -104,9 +104,10 @@ func (p *params) next() []byte {
 	return param
 }
 
-// color parses the arguments of 38, 48 or 58: the sub-parameters in subs, as in 38:5:n, 38:2:r:g:b
-// and 38:2:colourspace:r:g:b, or without subs the next parameters, as in 38;5;n and 38;2;r;g;b. If
-// the arguments are incomplete, out of range or of another kind, color returns old.
+// color parses the arguments of 38, 48 or 58. They are the sub-parameters in subs, as in 38:5:n,
+// 38:2:r:g:b and 38:2:colourspace:r:g:b. If subs is empty, they are the next parameters, as in
+// 38;5;n and 38;2;r;g;b. If the arguments are incomplete, out of range or of another kind, color
+// returns old.
 func (p *params) color(subs []byte, old Color) Color {
 	var args [8]int
 	n := 0

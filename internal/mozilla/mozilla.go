@@ -38,18 +38,18 @@ type module struct {
 	name, debugID, codeID string
 
 	used   bool
-	id     buildid.ID   // zero if the module is unused or has no build ID
-	reason batch.Reason // why it is not found; empty: it is found
+	id     buildid.ID   // zero for a module without a build ID or without frames
+	reason batch.Reason // why the module is not found; empty if it is found
 }
 
-// A frame is an address in a module.
+// A frame is an offset in a module of the job.
 type frame struct {
-	module int // -1: unknown
+	module int // index in job.modules; -1: none
 	offset uint64
-	answer int // index in the answers; -1: none
+	answer int // index in the answers; -1: not looked up
 }
 
-// A job is a list of stacks, and the memory map of their process.
+// A job is a list of stacks of one process, and the process's memory map.
 type job struct {
 	modules []module
 	stacks  [][]frame

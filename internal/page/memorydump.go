@@ -12,7 +12,7 @@ var dumpMark = []byte("around the buggy address")
 
 const dumpTitle = "Bytes around the address"
 
-// foldDump starts a fold on the page at a line with dumpMark. It ends the fold before the first
+// foldDump begins a fold of the page at a line with dumpMark. It ends the fold before the first
 // line after the dump.
 func (p *Page) foldDump(text []byte) {
 	switch {

@@ -102,7 +102,7 @@ func (p *Page) AppendLine(dst []byte, l *filter.Line) []byte {
 	return p.html.Take(dst)
 }
 
-// line prints a line without elements, or a part of one.
+// line adds a line without elements, or a part of one, to the page.
 func (p *Page) line(text []byte, process string, ended, continues bool) {
 	switch {
 	case continues:
@@ -127,12 +127,12 @@ func (p *Page) AppendLines(dst, whole []byte) (_ []byte, ok bool) {
 	}
 	for len(whole) > 0 {
 		n := backtrace.NextNamed(whole)
-		if !p.html.Large() { // a large page keeps only the text
+		if !p.html.Large() { // a large page has no folds
 			n = min(n, nextDump(whole[:n]))
 		}
 		p.html.Lines(whole[:n])
 		p.RememberAll(whole[:n])
-		for whole = whole[n:]; len(whole) > 0; { // a backtrace or a dump, up to where it may end
+		for whole = whole[n:]; len(whole) > 0; { // a backtrace or a dump, line by line until it ends
 			end := bytes.IndexByte(whole, '\n') + 1
 			if end == 0 {
 				end = len(whole)
@@ -175,7 +175,7 @@ func (p *Page) elements(l *filter.Line) {
 		at = max(at, e.Start)
 		if e.End > e.Start {
 			at = p.addValues(l.Text[:min(e.End, len(l.Text))], at, h.Values, false)
-		} else { // the values are in earlier lines, and values with a name in footnotes
+		} else { // values in earlier lines, and values in footnotes, which have a name
 			at = p.addValues(l.Text, at, h.Values, true)
 		}
 	}

@@ -81,7 +81,7 @@ func checkPage(t testing.TB, page []byte, want string) *pagetest.Page {
 }
 
 // The logs are those of other packages' tests. The text of a page must equal the output for a
-// terminal.
+// terminal without colours.
 func TestPagesHaveTheTextOfTheLog(t *testing.T) {
 	var logs []string
 	for _, pattern := range []string{"../../testdata/*.log", "../../filter/testdata/script/*.txtar", "../dialect/testdata/*/*.log", "../dialect/testdata/*.txt", "../../integration/testdata/*.log"} {
@@ -105,7 +105,8 @@ func TestPagesHaveTheTextOfTheLog(t *testing.T) {
 	}
 }
 
-// largePage returns the page of a log. Its limits are so low that a page of 500 bytes is large.
+// largePage returns the page of a log, with such low limits that a page of 500 bytes is large.
+// chunk is the number of bytes in each Write.
 func largePage(t testing.TB, log []byte, o filter.Options, chunk int) []byte {
 	t.Helper()
 	page := New("large")
@@ -167,7 +168,7 @@ func everyByte() string {
 	return string(b)
 }
 
-// hostileLog returns a log with s in each place where a log may have text of its own.
+// hostileLog returns a log with s in each field that takes any text.
 func hostileLog(s string) string {
 	log := s + ` {{{symbol:S}}} {{{dumpfile:S:S}}} {{{module:9:S:elf:S}}} {{{S}}}
 {{{module:0:S:elf:a0a1a2a3a4a5a6a7}}}

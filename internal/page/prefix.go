@@ -6,16 +6,16 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// A prefixed is a line with a prefix before each line of its text.
+// A prefixed is a filter.Line whose text has the same prefix before each of its lines.
 type prefixed struct {
 	line   filter.Line
 	prefix []byte
-	from   int // offset in the text without prefixes, from which moved counts lines
-	lines  int // number of lines up to and including the one at from
+	from   int // offset in the text without prefixes, up to which moved has counted lines
+	lines  int // number of lines that begin at or before from
 }
 
-// maxShifted bounds the elements and frames of a line with prefixes. A line with more of them
-// is shown as text alone, since counting the lines before each takes time.
+// maxShifted bounds the elements and frames of a line with prefixes. Beyond it, the line is shown
+// as text alone, since counting the lines before each element takes time.
 const maxShifted = 4096
 
 // add returns l with prefixes, valid until the next call. If there is no prefix, it returns l.

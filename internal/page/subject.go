@@ -11,9 +11,9 @@ import (
 	"github.com/symfilter/symfilter/internal/html"
 )
 
-// A subject is the frame that a backtrace is about, or that its title names.
+// A subject is the frame that a backtrace is about, or the frame that names it.
 type subject struct {
-	row   int // index in the stack's rows; -1 if the frame only gives the title
+	row   int // index in the stack's rows; -1 if the backtrace only has a title
 	title html.Detail
 	crash bool // a signal arrived here, or the function ended the program
 }

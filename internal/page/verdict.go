@@ -11,30 +11,30 @@ import (
 	"github.com/symfilter/symfilter/internal/html"
 )
 
-// verdicts caches a verdict for each distinct backtrace, since a log may repeat one a million
-// times.
+// verdicts caches a verdict for each distinct backtrace, since a log may repeat a backtrace a
+// million times.
 type verdicts struct {
-	seen map[uint64]*verdict // verdicts so far, by hash of the rows
+	seen map[uint64]*verdict // verdicts so far, by hash of the rows and their answers
 	seed maphash.Seed
 	own  ownFrames // Display.Own of the Filter
-	text []byte    // bytes to hash: hashing values takes five times as long
+	text []byte    // bytes to hash, reused; hashing values takes five times as long
 }
 
 type ownFrames interface {
 	Is(function, file, object string) bool
 }
 
-// A verdict holds the common facts of backtraces with equal rows.
+// A verdict holds the facts that backtraces with equal rows and answers share.
 type verdict struct {
 	key   string      // equal for equal backtraces; empty without a frame
-	kinds []html.Kind // kinds of its rows
+	kinds []html.Kind // by row of the backtrace
 	known bool        // the page needs no more details of the backtrace
 }
 
 // maxSeen bounds the verdicts: 4 MiB, if each has 40 rows.
 const maxSeen = 16 << 10
 
-// of returns the verdict for a backtrace with a role.
+// of returns the verdict for a backtrace that has this role in its report.
 func (j *verdicts) of(s *backtrace.Stack, role string) *verdict {
 	if j.seen == nil {
 		j.seed = maphash.MakeSeed()
@@ -76,7 +76,7 @@ func (j *verdicts) of(s *backtrace.Stack, role string) *verdict {
 // judge returns a new verdict for a backtrace.
 func (j *verdicts) judge(s *backtrace.Stack, role string) *verdict {
 	v := &verdict{kinds: make([]html.Kind, len(s.Rows))}
-	var own, all []uint64 // places of frames, each once, whatever the depth of a recursion
+	var own, all []uint64 // hashes of frames' locations, each once even in a recursion
 	for i := range s.Rows {
 		fr, ok := s.Frame(i)
 		if !ok {
@@ -106,9 +106,9 @@ func (j *verdicts) judge(s *backtrace.Stack, role string) *verdict {
 	return v
 }
 
-// appendFramePlace appends bytes that identify the place of a frame: its function and line, or its
-// offset in the module. If the offset is unknown, it appends the offset in the memory page, which
-// is the same in each process.
+// appendFramePlace appends bytes that identify the location of a frame: its function and file, with
+// the line or else the offset in the module. If both are unknown, it appends the offset in the
+// memory page, which is the same in each process.
 func appendFramePlace(dst []byte, fr *findings.TraceFrame) []byte {
 	dst = backtrace.AppendName(backtrace.AppendName(dst, fr.Func), fr.File)
 	switch {

@@ -25,7 +25,7 @@ const lookAgain = time.Second
 // errOrdinary is the error of configure for a file that is not a serial port.
 var errOrdinary = errors.New("not a serial port")
 
-// A Port is a serial port that is read. Read is not safe for concurrent use, but Close may be
+// A Port is a serial port opened for reading. Read is not safe for concurrent use, but Close may be
 // called during a Read.
 type Port struct {
 	path   string
@@ -180,7 +180,7 @@ func cause(err error) error {
 	return err
 }
 
-// drop closes the port, which has gone away.
+// drop closes the port after a failed read, and reports that it went away.
 func (p *Port) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -105,7 +105,8 @@ func configure(fd, rate int) error {
 	return nil
 }
 
-// isAway reports whether err means that a device is not plugged in, or restarts.
+// isAway reports whether a later attempt to open the port may succeed: the device is not plugged
+// in, restarts or is in use.
 func isAway(err error) bool {
 	for _, away := range []error{unix.ENOENT, unix.ENXIO, unix.ENODEV, unix.EIO, unix.EBUSY} {
 		if errors.Is(err, away) {

@@ -17,14 +17,15 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// plug makes a pseudo-terminal, and a link at path to its port. It returns the device's end.
+// plug makes a pseudo-terminal, and a link at path to its slave side. It returns the master side,
+// which plays the device.
 func plug(t *testing.T, path string) *os.File {
 	t.Helper()
 	os.Remove(path)
 	return testenv.Port(t, path)
 }
 
-// unplug removes the link at path, and closes the device's end.
+// unplug removes the link at path, and closes the master side of its terminal.
 func unplug(t *testing.T, device *os.File, path string) {
 	t.Helper()
 	if err := os.Remove(path); err != nil {

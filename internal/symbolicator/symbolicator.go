@@ -33,14 +33,14 @@ const (
 	moduleBytes = 256 // a module without its strings
 )
 
-// A module is an image of the process.
+// A module is an image in the request's list of modules.
 type module struct {
 	kind, codeID, debugID, codeFile, debugFile string
 	start, size                                uint64 // size is 0 if unknown
 
-	id     buildid.ID // zero: not an ELF module, or without an ID
+	id     buildid.ID // zero for a module that is not ELF, or has no ID
 	used   bool
-	reason batch.Reason // why it is not found; empty: it is found
+	reason batch.Reason // why the module is not found; empty if it is found
 }
 
 // Values of frame.adjust: whether a return address is decremented, to find its call.
@@ -321,7 +321,7 @@ func (r *request) write(w *batch.Writer, answers []batch.Answer) error {
 	return w.Flush(true)
 }
 
-// statusOf returns the API's status for a frame that has no function, for reason r.
+// statusOf returns the API's status of a frame without a function, for the reason r.
 func statusOf(r batch.Reason) string {
 	switch r {
 	case batch.NoSymbol:
