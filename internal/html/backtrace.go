@@ -19,21 +19,21 @@ const (
 	Unresolved             // a frame without a name
 )
 
-// A Backtrace holds the lines of a backtrace. A Page does not keep it.
+// A Backtrace holds the lines of a backtrace. The Page keeps no reference to them.
 type Backtrace struct {
 	// Key is equal for equal backtraces. It is empty for the rest of a long backtrace, which is
 	// not counted.
 	Key     string
 	Time    []byte // time in the log, or empty
-	Message []byte // the line before it
+	Message []byte // the line before the backtrace
 	Rows    []Row
 	Beside  bool // the backtrace is in the same report as the preceding one
 
 	// These fields are needed only for a new backtrace.
 	Kind  string // kind of the crash or error; empty if none
 	Role  string // role in the report, such as freed; or empty
-	Title Detail // detail of the frame that the backtrace is about
-	About int    // index of that frame in Rows; -1 if all are of the system
+	Title Detail // detail of the frame that names the backtrace in the index
+	About int    // index in Rows of the own frame that the backtrace is about; -1: none
 }
 
 // A Row is a line of a backtrace.
@@ -43,7 +43,7 @@ type Row struct {
 	Kind   Kind
 	More   bool    // the line belongs to the preceding row's frame
 	Object string  // base name of the module of a system frame
-	Detail *Detail // set for a frame of a new backtrace that is the program's or has no name
+	Detail *Detail // set in a new backtrace, for an own frame or one without a name
 }
 
 // A Detail holds the facts that a page shows beside the text of a frame or an address.
@@ -55,8 +55,8 @@ type Detail struct {
 	Module   string
 	Offset   uint64 // offset in the module
 	BuildID  string
-	Reason   string       // why the address has no name
-	Source   []SourceLine // around the line
+	Reason   string       // why the address has no name; empty if it has one
+	Source   []SourceLine // lines around Line
 	Note     string       // remark on the source, such as that it is not verified
 }
 
@@ -124,7 +124,7 @@ func (p *Page) Backtrace(b *Backtrace) {
 	p.grown()
 }
 
-// chunkRows counts rows, and adds them to the chunks. backtrace is for the first row: see
+// chunkRows counts rows, and adds them to the chunks. backtrace marks the first row: see
 // chunk.addRow.
 func (p *Page) chunkRows(rows []Row, backtrace int) {
 	for i := range rows {
@@ -214,7 +214,7 @@ func appendRows(dst []byte, rows []Row, own *Row) []byte {
 	return dst
 }
 
-// own returns the frame that a backtrace is about, or nil if all are the system's.
+// own returns the row of the own frame that a backtrace is about, or nil if there is none.
 func (b *Backtrace) own() *Row {
 	if b.About < 0 || b.About >= len(b.Rows) {
 		return nil
@@ -294,8 +294,8 @@ func appendFrame(dst []byte, rows []Row, first bool) []byte {
 	return append(dst, "</details>\n"...)
 }
 
-// appendNamed appends a line. The function's name in it is bold, unless the line has colours.
-// The address and the place in the module are dim, if found.
+// appendNamed appends a line. The function's name in the line is bold, unless the line has colours.
+// The address and the module with the offset are dim, if found.
 func appendNamed(dst []byte, r *Row, function string) []byte {
 	at := -1
 	if function != "" && bytes.IndexByte(r.Text, esc) < 0 {
@@ -366,8 +366,8 @@ var executed = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^[\x00-\x20]*(javascript|data|vbscript)[\t\n\r]*:`)
 })
 
-// appendDetail appends the body of a frame: its source, and a paragraph with a link and the place
-// in the module.
+// appendDetail appends the details of a frame: its source, and a paragraph with a link and the
+// location in the module.
 func appendDetail(dst []byte, d *Detail) []byte {
 	if len(d.Source) > 0 {
 		dst = append(dst, "<pre class=\"s\">\n"...)

@@ -30,11 +30,11 @@ type chunk struct {
 	full    [][]byte  // texts of full chunks to compress, each in its own array
 	packing []*packer // compressors, in the order of their chunks
 	idle    []*packer
-	spare   [][]byte // memory for text
+	spare   [][]byte // arrays to reuse for texts
 }
 
-// begin returns the text so far, which the caller extends and passes to add. It adds the name
-// of an input that begins with the next line.
+// begin returns the text so far, which the caller extends and passes to add. If an input begins
+// with the next line, begin first adds the input's name.
 func (c *chunk) begin() []byte {
 	if c.text == nil {
 		c.text = c.buffer()
@@ -46,8 +46,8 @@ func (c *chunk) begin() []byte {
 	return c.text
 }
 
-// add sets the text, which the caller has extended by lines or a part of one. It sets full
-// chunks aside.
+// add takes back the text of begin, which the caller has extended by a line or a part of one. It
+// adds a line end if ended is set, and cuts off full chunks.
 func (c *chunk) add(text []byte, ended bool) {
 	c.text = text
 	if ended {
@@ -62,8 +62,8 @@ func (c *chunk) add(text []byte, ended bool) {
 	}
 }
 
-// addRow adds a line of a backtrace. backtrace is the number of the backtrace that begins here:
-// 0 if it is not on the page, negative if none begins.
+// addRow adds a line of a backtrace. backtrace is the number of the backtrace that begins with the
+// line: 0 if that backtrace is not on the page, negative if none begins.
 func (c *chunk) addRow(r *Row, backtrace int) {
 	text := c.begin()
 	if backtrace >= 0 {
@@ -84,14 +84,14 @@ func (c *chunk) addRow(r *Row, backtrace int) {
 	c.add(appendLine(text, r.Text, inChunk), r.Ended)
 }
 
-// cut sets the first end bytes of the text aside, as a full chunk.
+// cut moves the first end bytes of the text to full.
 func (c *chunk) cut(end int) {
 	text, rest := c.text[:end], c.text[end:]
 	c.full = append(c.full, text)
 	c.text = append(c.buffer(), rest...)
 }
 
-// buffer returns the memory for the text of a chunk.
+// buffer returns an empty array for the text of a chunk, reused if possible.
 func (c *chunk) buffer() []byte {
 	if n := len(c.spare); n > 0 {
 		space := c.spare[n-1]
@@ -123,8 +123,8 @@ func (c *chunk) packAll(dst []byte) []byte {
 	return dst
 }
 
-// pack starts to compress a chunk, and keeps text. If maxPacking chunks are being compressed,
-// it first waits for the oldest, and appends its element.
+// pack starts to compress a chunk, and keeps its text. If maxPacking chunks are being compressed,
+// pack first waits for the oldest, and appends its element.
 func (c *chunk) pack(dst, text []byte) []byte {
 	if len(c.packing) == maxPacking {
 		dst = c.finish(dst)

@@ -14,8 +14,8 @@ const (
 	groupMore  = "<div>\n\n"
 )
 
-// begin begins the part of a group for a backtrace, if any, and reports whether it did. A
-// repeated backtrace begins no group.
+// begin begins the part of a group for a backtrace, if any, and reports whether it did. A repeated
+// backtrace begins no group, but may join one.
 func (g *group) begin(p *Page, isNew, beside bool) bool {
 	switch {
 	case beside && g.at > 0 && g.piece == len(p.pieces):
@@ -29,7 +29,7 @@ func (g *group) begin(p *Page, isNew, beside bool) bool {
 	return true
 }
 
-// end ends the part that begin has begun.
+// end ends the part of the group that begin began, if begun is set.
 func (g *group) end(p *Page, begun bool) {
 	if begun {
 		p.html = append(p.html, groupEnd...)

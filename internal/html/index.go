@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// distinct holds the distinct backtraces of a page.
+// distinct counts the distinct backtraces of a page.
 type distinct struct {
 	byKey    map[string]*entry
 	entries  []*entry
-	others   int64     // occurrences of further backtraces, after maxDistinct distinct ones
-	sections []section // sections of a page that may become large
+	others   int64     // occurrences of backtraces that are not in entries, after maxDistinct others
+	sections []section // HTML of backtraces, to copy if the page becomes large
 	size     int       // bytes of the backtraces of a large page
 }
 
-// A section is the place of a backtrace's HTML: a range of a piece of the page.
+// A section is the HTML of a backtrace: a range of a piece of the page.
 type section struct {
 	piece, from, to int
 	beside          bool // see Backtrace
@@ -22,10 +22,10 @@ type section struct {
 
 // An entry is a backtrace in the index.
 type entry struct {
-	number      int // number of the backtrace, from 1
+	number      int // from 1, in the order of the page
 	times       int64
 	first, last occurrence
-	kind        string // Backtrace.Kind, shortened
+	kind        string // Backtrace.Kind, at most maxName bytes
 	label       []byte // HTML after the number
 	message     []byte // HTML
 	absent      bool   // the backtrace is not on the page
@@ -42,8 +42,8 @@ const (
 	maxTime    = 64  // bytes
 )
 
-// count counts b, which begins at this line of the page. The entry is nil if b has no Key, or
-// if b is new and the page has maxDistinct others.
+// count counts b, which begins at this line of the page. The entry is nil if b has no Key, or if b
+// is new and the page already has maxDistinct backtraces.
 func (d *distinct) count(b *Backtrace, line int64) (e *entry, isNew bool) {
 	if b.Key == "" {
 		return nil, false

@@ -12,7 +12,7 @@ import (
 
 // Bounds of a page, with reasons.
 const (
-	// A browser shows a page of this size within a second, and finds text in it.
+	// A browser can show a page of this size within a second, and search it.
 	maxSmall = 16 << 20 // bytes of HTML
 	headSize = 1 << 20  // bytes of HTML at the beginning of a large page
 	headRows = 2000     // lines at the beginning of a large page
@@ -23,9 +23,9 @@ const (
 	chunkSize = 1 << 20  // bytes of text of a chunk
 	pieceSize = 1 << 20  // bytes of HTML in one array
 
-	maxDistinct = 2000     // distinct backtraces, about 1 KiB each
+	maxDistinct = 2000     // distinct backtraces in the index, about 1 KiB each
 	maxSections = 16 << 20 // bytes of HTML of the backtraces of a large page
-	maxValues   = 4096     // values with an answer, each a <div>
+	maxValues   = 4096     // addresses in lines that show their answer, each in a <div>
 	maxName     = 1 << 10  // bytes of a title, a function or a path outside of the text of the log
 )
 
@@ -35,11 +35,10 @@ var style string
 //go:embed page.js
 var script string
 
-// A Page writes a page from beginning to end. It keeps a small page in memory, as HTML and as
-// the text of chunks. It writes nothing before the page ends or becomes large. Of a large page,
-// it keeps 5 chunks: one that grows, and up to 4 that are being compressed. No content of a log
-// makes it fail. One goroutine at a time may use a Page. Each chunk is compressed in a
-// goroutine of its own.
+// A Page writes a page from beginning to end. It keeps a small page in memory, as HTML and as the
+// text of chunks, and writes nothing before the page ends or becomes large. Of a large page, it
+// keeps 5 chunks: one that grows, and up to 4 that are compressed, each in a goroutine. No content
+// of a log makes it fail. One goroutine at a time may use a Page.
 type Page struct {
 	title string
 	small int    // maxSmall, unless Limit was called
@@ -55,7 +54,7 @@ type Page struct {
 	block  block
 	group  group
 	rest   restGroup
-	line   int64 // lines so far, with the unfinished one
+	line   int64 // number of lines so far, including an unfinished one
 	after  int64 // number of the first line after the head
 	cut    bool  // the last line is not finished
 
@@ -70,7 +69,7 @@ type block struct {
 	open  bool
 	folds bool // the block is in a <details>
 	rows  int
-	begin int // offset of its text in Page.html
+	begin int // offset of the block's text in Page.html
 }
 
 // New returns a Page with this title, usually the name of the log.
@@ -173,7 +172,7 @@ func (p *Page) openBlock() {
 	}
 }
 
-// room makes room in html for a block, and may end the piece.
+// room makes room for a block in html. It may end the current piece first.
 func (p *Page) room() {
 	if len(p.html) >= pieceSize {
 		p.endPiece()
@@ -183,7 +182,7 @@ func (p *Page) room() {
 	}
 }
 
-// endPiece ends the piece, if it has begun.
+// endPiece moves html to pieces, unless html is empty.
 func (p *Page) endPiece() {
 	if len(p.html) > 0 {
 		p.pieces = append(p.pieces, p.html)

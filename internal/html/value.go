@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// A Value is an address in a line, with its answer.
+// A Value is an address in a line, with its Detail.
 type Value struct {
 	Start, End int // range of its text in the line
 	Detail     Detail
@@ -14,7 +14,7 @@ type Value struct {
 // values holds the popovers that show the answers for Values.
 type values struct {
 	ids     map[valueKey]int
-	pending []byte // elements of new answers, printed after the block
+	pending []byte // HTML of new popovers, printed after the block
 }
 
 // A valueKey identifies a popover.

@@ -132,7 +132,7 @@ func (p *Page) AppendLines(dst, whole []byte) (_ []byte, ok bool) {
 		}
 		p.html.Lines(whole[:n])
 		p.RememberAll(whole[:n])
-		for whole = whole[n:]; len(whole) > 0; { // a backtrace or a dump, line by line until it ends
+		for whole = whole[n:]; len(whole) > 0; { // a backtrace or a dump, until it ends
 			end := bytes.IndexByte(whole, '\n') + 1
 			if end == 0 {
 				end = len(whole)

@@ -10,21 +10,21 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// An Asker looks up addresses in Objects, with one Patience for all of them.
+// An Asker looks up addresses in Objects. One Patience bounds the waits of all lookups.
 type Asker struct {
 	o        *Options
 	patience *Patience
-	expired  context.Context // already ended: for lookups that must not wait
+	expired  context.Context // a context that has ended, for lookups that must not wait
 }
 
 // An Answer is the result of the lookup of an address.
 type Answer struct {
 	Frames []symbolize.Frame // innermost first; none if no symbol covers the address
-	// why there are no frames; nil: the file has none for the address
+	// why there are no frames; nil if no symbol covers the address
 	Err     error
 	Pending bool      // the search for the debug file is not finished
 	Kept    bool      // callers may cache the Answer, at most until Until if that is set
-	Until   time.Time // from then on, a lookup may give better Frames; zero: they are final
+	Until   time.Time // a lookup at this time or later may give better Frames; zero: Frames are final
 }
 
 // NewAsker returns an Asker with the Options of a report.

@@ -36,8 +36,8 @@ var (
 	ErrTooMany = errors.New("not opened: the report names too many files")
 )
 
-// An Objects has the object files that a report names. Each file is read once. After Renew, a
-// changed file is read again.
+// An Objects opens the object files that a report names, each once. After Renew, it reads a changed
+// file again.
 type Objects struct {
 	o      *Options
 	most   int  // files that may be opened
@@ -53,11 +53,11 @@ type Object struct {
 	Name  string // name in the report
 	Path  string // path of the file on this machine
 	ID    buildid.ID
-	Err   error            // why the file cannot be used, without its path; nil if it can
+	Err   error            // why the file cannot be used, without its path; nil if the file can be used
 	Fixed bool             // the file is loaded at its link address (ET_EXEC)
 	Loads []object.Segment // loaded segments, in the file's order
 	Code  []object.Segment // executable segments of Loads
-	// state of a file without a build ID, which another file may replace: see NameOf
+	// identifies the content of a file without a build ID, which may be replaced: see NameOf
 	State string
 
 	// Image is the open file, mapped, if the Objects keep files open and Err is nil. Callers must
@@ -65,9 +65,9 @@ type Object struct {
 	Image *object.File
 
 	file    *buildid.File // file that Image maps
-	state   string        // state of any file: see State
-	turn    int           // Objects' turn at the last check of the file
-	awaited *Awaited      // nil until its debug file is searched for
+	state   string        // identifies the content of any file, as State does
+	turn    int           // Objects.turn at the last check of the file
+	awaited *Awaited      // set once the search for the debug file has begun
 }
 
 // NewObjects returns the Objects of a report. Files after the first most ones are not opened. If
@@ -165,7 +165,8 @@ func (all *Objects) Changed(most int) bool {
 	return false
 }
 
-// openers open files of this machine, and return their states: see [access.BuildID].
+// openers open files of this machine, and return their states, which identify their contents: see
+// [access.BuildID].
 type openers interface {
 	OpenUnpacked(path, where string) (*buildid.File, error)
 	StateOf(info fs.FileInfo) string
@@ -173,13 +174,13 @@ type openers interface {
 
 func files() openers { return access.BuildID(nil).(openers) }
 
-// fileState returns the state of an open file, which differs for another file at the same path.
+// fileState returns the state of an open file. Another file at the same path has another state.
 func fileState(f *buildid.File) string {
 	return access.BuildID(f).(interface{ State() string }).State()
 }
 
-// changed reports whether the file was replaced or removed, or has appeared, since it was opened or
-// searched for.
+// changed reports whether the file was replaced or removed since it was opened, or has appeared
+// since the search for it failed.
 func (f *Object) changed() bool {
 	info, err := os.Stat(f.Path)
 	there := err == nil && info.Mode().IsRegular()

@@ -11,11 +11,11 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// atHand bounds the wait of a line for a file on this machine, once its block has used up the
+// atHand bounds the wait of a line for a file on this machine, after its block has used up the
 // common wait. Finding a file takes some milliseconds.
 const atHand = 100 * time.Millisecond
 
-// maxAwaited bounds the build IDs that a Patience remembers: about 8 MiB.
+// maxAwaited bounds the build IDs in Patience.files: about 8 MiB.
 const maxAwaited = 65536
 
 // Patience tracks how long one input may still wait for debug files. The time of a build ID starts
@@ -41,9 +41,9 @@ type Patience struct {
 	files  map[buildid.ID]*Awaited
 	vain   bool          // the last wait ended without an answer
 	stuck  bool          // the last wait for a search on this machine ended without an answer
-	pauses []pause       // delays of the last minute
-	block  time.Duration // waited in the current block
-	blocks bool          // there is a current block
+	pauses []pause       // delays that ended in the last minute
+	block  time.Duration // time waited in the current block
+	blocks bool          // Block was called, and the block has not ended
 }
 
 // Awaited is a debug file that an input has named and may wait for.
@@ -82,16 +82,16 @@ func (p *Patience) Settle(a *Awaited) {
 	}
 }
 
-// Block begins a new block: lines that arrived together. With PerMinute, they together wait for at
-// most the longer of Local and Servers. After that, each waits at most atHand at a time for files
-// on this machine.
+// Block begins a new block: lines that arrived together. With PerMinute, the lines together wait
+// for at most the longer of Local and Servers. After that, each line waits at most atHand at a time
+// for files on this machine.
 func (p *Patience) Block() { p.blocks, p.block = true, 0 }
 
 // endBlock ends the block. Lines up to the next block have no common wait.
 func (p *Patience) endBlock() { p.blocks, p.block = false, 0 }
 
-// left returns how long a line may still wait for the file of a. A result that is not positive
-// means that the time is over. wait is the whole time for one build ID: Local or Servers.
+// left returns how long a line may still wait for the file of a; not positive if the time is over.
+// wait is the whole time for one build ID: Local or Servers.
 func (p *Patience) left(wait time.Duration, a *Awaited, now time.Time) time.Duration {
 	if p.stuck {
 		return 0

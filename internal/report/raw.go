@@ -1,6 +1,6 @@
 package report
 
-// A RawFrame is a frame of a stack in a report. In the zero value, nothing is known.
+// A RawFrame is a frame of a stack as a report has it. In the zero value, nothing is known.
 type RawFrame struct {
 	// Addr is the address in the process: of the instruction if Exact is set, otherwise one byte
 	// before the return address of a call.

@@ -10,13 +10,13 @@ import (
 // maxMissing bounds the objects that a Missing counts separately.
 const maxMissing = 4096
 
-// Missing counts unresolved frames by the name of their object. The zero value is empty.
+// Missing counts unresolved frames by the path of their object file. The zero value is empty.
 type Missing struct {
 	Named  int64 // frames named only by symbols, for Options.Named
 	byName map[string]*symbolize.Unresolved
 }
 
-// Pass passes the counts to o's functions, at the end of a report.
+// Pass passes the counts to o.Named and o.Unresolved, at the end of a report.
 func (m *Missing) Pass(o *Options) {
 	if o.Named != nil {
 		o.Named(m.Named)
@@ -26,8 +26,8 @@ func (m *Missing) Pass(o *Options) {
 	}
 }
 
-// Add adds the frames of u to the count of u.Name. If there are maxMissing other names, it adds the
-// frames to a count without a name. The last ID and Err of a name are kept.
+// Add adds the frames of u to the count of u.Name. If other names already have maxMissing counts,
+// Add uses a count without a name. A count has the ID and Err of the last u.
 func (m *Missing) Add(u symbolize.Unresolved) {
 	if m.byName == nil {
 		m.byName = make(map[string]*symbolize.Unresolved)
