@@ -9,8 +9,8 @@ import (
 )
 
 // A Collection collects the findings of a run from all its inputs, and merges equal ones. Findings
-// of two processes are equal if they have the same fingerprint and ordinal: the second finding of a
-// process with a fingerprint equals the second of another process. A Collection is not safe for
+// of two processes are equal if they have the same fingerprint and ordinal: the second finding with
+// a fingerprint in one process equals the second in another. A Collection is not safe for
 // concurrent use.
 type Collection struct {
 	// Left is the number of findings that were left out, since memory and the number of processes
@@ -21,7 +21,7 @@ type Collection struct {
 	all       []*Finding
 	equal     map[string]*equalFindings // by fingerprint
 	share     report.Share
-	used      map[string]bool   // suppressions that reports list as used
+	used      map[string]bool   // names of suppressions that reports list as used
 	linkage   map[string]string // linkage names by demangled names, set by KnowLinkage
 }
 
@@ -32,15 +32,15 @@ type Process struct {
 	Tool     string   // tool as in a [Finding]; empty: unknown
 	Command  []string // program and arguments; nil: unknown
 	PID      string   // empty: unknown
-	Complete bool     // the report has its end: no finding is missing
+	Complete bool     // the report is not truncated, so no finding is missing
 }
 
-// An equalFindings has the findings with one fingerprint.
+// An equalFindings holds the findings with one fingerprint.
 type equalFindings struct {
 	first *Finding
-	more  []*Finding // others, by ordinal
+	more  []*Finding // findings with ordinals above 1, in order
 
-	// process is the process of the last finding, and count its number of findings with this
+	// process is the process of the last added finding, and count its number of findings with this
 	// fingerprint. counts has the numbers of earlier processes.
 	process, count int
 	counts         map[int]int
@@ -68,8 +68,7 @@ func (e *equalFindings) turnTo(process int) {
 	e.process, e.count = process, e.counts[process]
 }
 
-// New returns an empty collection. memory must grant the memory of its findings: see
-// [report.BudgetOf].
+// New returns an empty Collection. memory grants the bytes of its findings: see [report.BudgetOf].
 func New(memory report.Ledger) *Collection {
 	return &Collection{
 		equal: make(map[string]*equalFindings),
@@ -77,7 +76,7 @@ func New(memory report.Ledger) *Collection {
 	}
 }
 
-// maxRunProcesses bounds the processes of a run, each with processSize bytes and its command line.
+// maxRunProcesses bounds the processes of a run. Each takes processSize bytes and its command line.
 const maxRunProcesses = 1 << 20
 
 // Begin adds a process, and returns its number, from 0. If there are too many processes or no
@@ -100,7 +99,7 @@ func (s *Collection) SetCommand(number int, command []string) {
 	p.Command = command
 }
 
-const processSize = 256 // bytes of a process beside its command line
+const processSize = 256 // bytes of a process without its command line
 
 // commandSize returns the approximate bytes of a command line.
 func commandSize(command []string) (n int64) {
@@ -185,7 +184,7 @@ func (s *Collection) UseSuppression(name string) {
 func (s *Collection) UsedSuppression(name string) bool { return s.used[name] }
 
 // KnowLinkage remembers the linkage name of a function that reports call fn, if there is memory for
-// it. Later names for fn are ignored: they belong to variants of one constructor or destructor.
+// it. Later names for fn are ignored: they are variants of one constructor or destructor.
 func (s *Collection) KnowLinkage(fn, linkage string) {
 	if _, known := s.linkage[fn]; known || len(fn)+len(linkage) > maxNames || !s.share.Take(int64(len(fn)+len(linkage)+linkageSize), 0) {
 		return
@@ -213,7 +212,7 @@ func (s *Collection) Linkage(f *TraceFrame) string {
 	return f.Func
 }
 
-// Occurred adds count occurrences to a finding that Add has returned for this process.
+// Occurred adds count occurrences in a process to a finding that Add has returned for that process.
 func (s *Collection) Occurred(x *Finding, process int, count uint64) { x.occur(process, count) }
 
 func (x *Finding) occur(process int, count uint64) {
@@ -253,7 +252,7 @@ func (x *Finding) size() int64 {
 	return int64(n)
 }
 
-// keep marks the frames as counted by the Collection.
+// keep marks the finding's frames as counted by the Collection.
 func (x *Finding) keep() {
 	for t := range x.Traces {
 		for _, f := range x.Traces[t].Frames {

@@ -23,7 +23,7 @@ type Finding struct {
 	Bytes  uint64 // bytes of a leak; 0 for other kinds
 	Blocks uint64 // blocks of a leak
 
-	// Detail are lines of the report without a field of their own, for people; at most 16.
+	// Detail has further lines of the report, for people; at most 16.
 	Detail []string
 
 	// set by Identify
@@ -64,8 +64,8 @@ type Trace struct {
 	Role    Role
 	Message string // line before the frames, which describes the event
 
-	// Frames are the frames, the innermost first. An inlined call has its own frame. Findings may
-	// share a TraceFrame, which nothing changes after Identify: 30,000 errors of a program have
+	// Frames are the frames, the innermost first. An inlined call has a separate frame. Findings
+	// may share a TraceFrame, which nothing changes after Identify: 30,000 errors of a program have
 	// about 10,000 different frames.
 	Frames []*TraceFrame
 }
@@ -75,10 +75,10 @@ type Role uint8
 
 // The roles.
 const (
-	RoleError     Role = iota // place of the error
+	RoleError     Role = iota // location of the error
 	RoleAllocated             // allocation of the memory
 	RoleFreed                 // free of the memory
-	RoleOther                 // another place: a thread's creation, the other access of a race
+	RoleOther                 // another event: a thread's creation, the other access of a race
 )
 
 // A TraceFrame is a frame of a trace. Unknown fields of its symbolize.Frame are zero. A frame
@@ -90,7 +90,7 @@ type TraceFrame struct {
 	ID      buildid.ID // build ID of the object file; zero: unknown
 	Address uint64     // address in the process; 0: unknown
 	Offset  uint64     // module-relative address; 0: unknown
-	IsOwn   bool       // the program's own, not its system's; set by Identify
+	IsOwn   bool       // the frame is the program's own, not the system's; set by Identify
 
 	identified identified // set by Identify
 	counted    bool       // a Collection has counted its bytes
@@ -190,8 +190,8 @@ func (x *Finding) Identify(own *Own) {
 	x.Fingerprint = stack.fingerprint(b)
 }
 
-// An identified has the facts that a frame adds to a fingerprint, for a source and the rules of
-// own. Findings share the frame, which is examined only once.
+// An identified has the facts that a frame adds to a fingerprint, for one source and one Own. It
+// saves examining a frame that several findings share.
 type identified struct {
 	done         bool
 	own          *Own
@@ -199,7 +199,7 @@ type identified struct {
 	name, object string // arguments of Stack.add
 }
 
-// identify sets whether f is own, and the facts that it adds to fingerprints.
+// identify sets f.IsOwn, and the facts that f adds to fingerprints.
 func (f *TraceFrame) identify(source Source, judge *frameJudge) {
 	link := f.Linkage
 	if link == "" {
@@ -208,7 +208,7 @@ func (f *TraceFrame) identify(source Source, judge *frameJudge) {
 	f.IsOwn = judge.is(link, f.File, f.Object)
 	known := identified{done: true, own: judge.own, source: source, object: f.Object}
 	switch {
-	case f.Named() && source != FromValgrind: // other inputs may have names without linkage names
+	case f.Named() && source != FromValgrind: // other sources may lack linkage names
 		known.name = StableName(&symbolize.Frame{Linkage: loggedName(&f.Frame)})
 	case f.Named():
 		known.name = StableName(&f.Frame)

@@ -111,7 +111,7 @@ func (o *Own) Is(function, file, object string) bool {
 type frameJudge struct {
 	own          *Own
 	file, object string
-	system       bool // the place is the system's
+	system       bool // file and object belong to the system
 }
 
 func judgeOf(own *Own) frameJudge { return frameJudge{own: own, system: isSystemPlace("", "")} }
@@ -194,7 +194,7 @@ var (
 		"__interceptor_", "___interceptor_", "__interceptor_trampoline_", "__asan_", "__hwasan_", "__lsan_", "__msan_", "__tsan_", "__ubsan_", "__sanitizer_",
 		"__asan::", "__hwasan::", "__lsan::", "__msan::", "__tsan::", "__ubsan::", "__sanitizer::", "operator new", "operator delete",
 	}
-	// runtimes are prefixes of the base names of runtimes.
+	// runtimes are the beginnings of the base names of runtime libraries.
 	runtimes = []string{
 		"libc.so", "libc-2.", "libc.musl-", "ld-linux", "ld-musl-", "ld-2.", "ld64.so", "ld.so", "libm.so", "libm-2.", "libmvec.so",
 		"libpthread.so", "libpthread-2.", "libdl.so", "libdl-2.", "librt.so", "librt-2.",

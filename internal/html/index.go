@@ -9,7 +9,7 @@ import (
 type distinct struct {
 	byKey    map[string]*entry
 	entries  []*entry
-	others   int64     // occurrences of backtraces that are not in entries, after maxDistinct others
+	others   int64     // occurrences of backtraces not in entries, after maxDistinct others
 	sections []section // HTML of backtraces, to copy if the page becomes large
 	size     int       // bytes of the backtraces of a large page
 }

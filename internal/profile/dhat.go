@@ -16,7 +16,7 @@ const (
 	entrySize     = 320     // bytes of a frame in memory, without its texts
 )
 
-// isDHAT reports whether head begins a DHAT file.
+// isDHAT reports whether head is the beginning of a DHAT file.
 func isDHAT(head []byte) bool {
 	rest, ok := bytes.CutPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
 	return ok && bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(`"dhatFileVersion"`))
@@ -34,7 +34,7 @@ func readDHAT(f *traceFile, o *Options, m *memory) (document, error) {
 	return x, nil
 }
 
-// A dhatIndex holds the frame table of a DHAT file, and the calls between its frames.
+// A dhatIndex holds the frames of a DHAT file, and the calls between them.
 type dhatIndex struct {
 	file     *traceFile
 	o        *Options
@@ -44,7 +44,7 @@ type dhatIndex struct {
 
 	version, command, mode string
 	bytes, blocks          string // names of the units, if the file has them
-	lifetimes              bool   // points have the counts at the peak and at the end
+	lifetimes              bool   // program points have counts at the peak and at the end
 
 	frames    []dhatFrameInfo
 	inner     []uint32 // by frame: 1 + number of the frame that it called first; 0 if none
@@ -54,10 +54,10 @@ type dhatIndex struct {
 	inTable  bool
 	hasTable bool // the table of frames has ended
 	isWhole  bool
-	foreign  int // stacks that are not arrays of numbers
+	foreign  int // stacks of program points that are not arrays of numbers
 	left     int // frames beyond maxDHATFrames
 	stack    []uint32
-	expands  bool            // a function of the table has inlined calls
+	expands  bool            // a frame of the table has inlined calls
 	profile  *stacks.Profile // nil before stacks
 }
 
@@ -112,7 +112,7 @@ func (x *dhatIndex) learnMember(value []byte) {
 	}
 }
 
-// maxHeader bounds the bytes of a text about the run.
+// maxHeader bounds the bytes of the command and other texts about the run.
 const maxHeader = 64 << 10
 
 // maxSeparator bounds the bytes kept of the text between two frames, and after the last frame.
@@ -141,7 +141,7 @@ func unquoted(value []byte) string {
 	return text
 }
 
-// learnStack records the calls between frames in the stack of a point.
+// learnStack records the calls between frames in the stack of a program point.
 func (x *dhatIndex) learnStack(text []byte) error {
 	var ok bool
 	if x.stack, ok = parseStack(x.stack[:0], text); !ok {
@@ -210,7 +210,8 @@ func (x *dhatIndex) resolve(*resolver) error {
 	return nil
 }
 
-// teach passes facts from the stacks to n: the call of each frame, and the exact addresses.
+// teach passes facts from the stacks to n: which frame each frame called, and which addresses are
+// exact.
 func (x *dhatIndex) teach(n *namer) {
 	at := func(i int) uint64 { return x.frames[i].raw.Addr }
 	for i := range x.frames {

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// A DHAT file is one JSON object (dhat/dh_main.c, "dhatFileVersion"). Of its members, these matter
-// here; everything else is copied:
+// A DHAT file is one JSON object (dhat/dh_main.c, "dhatFileVersion"). These of its members matter
+// here, and all others are copied:
 //
 //	"cmd", "mode", "bklt"   texts and flags about the run
 //	"pps"                   program points: objects with counts and, as "fs", a stack
@@ -51,7 +51,7 @@ type dhatScanner struct {
 	part func(p dhatPart, b []byte) error // b is valid during the call
 
 	levels  []dhatLevel
-	objects []bool // by level: it is an object
+	objects []bool // by level: the value is an object, not an array
 	key     []byte // key of the current member
 	isKey   bool   // the next text is the name of a member
 	over    bool   // the file's object has ended
@@ -89,7 +89,7 @@ func (s *dhatScanner) write(p []byte, final bool) error {
 		s.joined = append(append(s.joined[:0], s.tail...), p...)
 		p = s.joined
 	}
-	text, i := 0, 0 // the bytes from text to i have no meaning
+	text, i := 0, 0 // the bytes from text to i are only copied
 	if s.inLong {
 		i = s.endLong(p)
 	}
@@ -120,7 +120,8 @@ func (s *dhatScanner) write(p []byte, final bool) error {
 	return s.give(p[text:i], dhatText, nil)
 }
 
-// give passes text without meaning, and then the part b, to s.part. Either may be empty.
+// give passes the bytes in text, which are only copied, and then the part b to s.part. Either may
+// be empty.
 func (s *dhatScanner) give(text []byte, part dhatPart, b []byte) error {
 	if len(text) > 0 {
 		if err := s.part(dhatText, text); err != nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// A dhatValue is a value of samples, from a count of points.
+// A dhatValue is a value of samples, made from a count of program points.
 type dhatValue struct {
 	key  string // key of the count in a point
 	kind stacks.ValueType
 }
 
-// values returns the values of the samples. If points have lifetimes, the values have the names
-// of Go's heap profiles, which viewers know. The values at the peak have similar names.
-// Otherwise the file's units are the names.
+// values returns the values of the samples. If points have lifetimes, the values have the names of
+// Go's heap profiles, which viewers know, and similar names at the peak. Otherwise the file's units
+// are the names.
 func (x *dhatIndex) values() []dhatValue {
 	if x.lifetimes {
 		return []dhatValue{
@@ -77,7 +77,7 @@ type dhatSampler struct {
 	maker     *stackMaker
 	scan      dhatScanner
 	values    []dhatValue
-	locations []uint32 // by number of a frame; 0 if not made yet
+	locations []uint32 // by number of a frame; 0 until the location is made
 
 	sums  []int64 // the values of the current point
 	stack []uint32

@@ -38,10 +38,10 @@ type dhatWriter struct {
 	w    *bufio.Writer
 	scan dhatScanner
 
-	// by the text of the frame: row of the new table; nil if the old table stays
+	// row of the new table, by the text of the frame; nil if the old table stays
 	table map[string]uint32
 	texts []string // the new table
-	// by old number: the new numbers; nil before the first stack with the frame
+	// new numbers, by old number; nil before the first stack with the frame
 	numbers [][]uint32
 
 	row     int  // row of the next text in the old table

@@ -34,10 +34,10 @@ const (
 // maxExpression bounds the bytes of DropFrames, and of KeepFrames.
 const maxExpression = 64 << 10
 
-// withoutDropped returns p as pprof viewers show it: without the frames that match p.DropFrames
-// but not p.KeepFrames, and without the frames that these called. Matching frames at the root
-// remain, up to the first frame that does not match. An expression that is too long or invalid
-// matches nothing. The result shares everything but stacks and lines with p.
+// withoutDropped returns p as pprof viewers show it. It removes the frames that match p.DropFrames
+// but not p.KeepFrames, and the frames that these called. Matching frames at the root remain, up to
+// the first frame that does not match. An expression that is too long or invalid matches nothing.
+// The result shares everything but stacks and lines with p.
 func withoutDropped(p *stacks.Profile) *stacks.Profile {
 	drop := expression(p.DropFrames)
 	if drop == nil {

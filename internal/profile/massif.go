@@ -63,7 +63,7 @@ type massifFile struct {
 
 	command string
 	pages   bool // the current tree is of pages, allocated by system calls: --pages-as-heap=yes
-	// by level: frames of the current node and of its ancestors; -1 without a frame
+	// index of the frame of the current node and its ancestors, by level; -1 without a frame
 	path    []int
 	left    int    // nodes of the current tree not yet read
 	unended bool   // the last line has no line end
@@ -71,14 +71,14 @@ type massifFile struct {
 	number  string // number of the last snapshot, as in the file
 	// number of the snapshot with the peak, or else of the last one with a tree; 0: none
 	shown  int
-	isPeak bool // shown is the peak
+	isPeak bool // shown is the snapshot with the peak
 	// values of the trees of --xtree-memory; Massif's own trees have none
 	values []stacks.ValueType
 }
 
 type massifFrame struct {
 	named
-	inner int // index of the frame that it called first; -1 if unknown
+	inner int // index of the frame that this frame called first; -1 if unknown
 	// texts that replace the text of its nodes, innermost first; nil before the first node
 	texts []string
 }
@@ -88,8 +88,8 @@ type massifNode struct {
 	level    int
 	children uint64
 	size     uint64
-	text     []byte // after the size
-	end      []byte // the line end
+	text     []byte // the part after the size
+	end      []byte // line end, or empty
 }
 
 func parseNode(line []byte) (n massifNode, ok bool) {
@@ -268,7 +268,7 @@ func (x *massifFile) rewrite(w io.Writer) error {
 type massifWriter struct {
 	x *massifFile
 	w *bufio.Writer
-	// by level: how many levels deeper the children of its current node are printed
+	// levels by which the children of the current node are indented further, by level
 	deeper []int
 	b      []byte
 }
@@ -319,7 +319,7 @@ func (out *massifWriter) indent(n int) []byte {
 	return out.b
 }
 
-// node begins the line of a node.
+// node begins the line of a node in out.b.
 func (out *massifWriter) node(level int, children, size uint64) {
 	out.b = append(strconv.AppendUint(append(out.indent(level), 'n'), children, 10), ": "...)
 	out.b = append(strconv.AppendUint(out.b, size, 10), ' ')

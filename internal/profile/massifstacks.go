@@ -59,7 +59,7 @@ func (x *massifFile) stacks() (*stacks.Profile, error) {
 type massifSampler struct {
 	x         *massifFile
 	maker     *stackMaker
-	locations []uint32 // by index of a frame; 0 if not made yet
+	locations []uint32 // by index of a frame; 0 until the location is made
 
 	snapshot int         // snapshot of the current line, from 1
 	value    int         // index of the current tree's value; -1 if the tree is not shown
@@ -110,7 +110,7 @@ func (s *massifSampler) line(line []byte, n *massifNode) error {
 	return nil
 }
 
-// below returns the name that stacks have for a node without a frame.
+// below returns the name in stacks of a node without a frame.
 func below(text []byte) string {
 	if bytes.Contains(text, []byte("below massif's threshold")) {
 		return "below massif's threshold"
@@ -157,7 +157,7 @@ func (x *massifFile) learnValue(root *massifNode) {
 // maxMassifValues bounds the values of a report; Valgrind's have six.
 const maxMassifValues = 16
 
-// end ends the nodes at this level and deeper. In a shown tree, a node with more bytes than its
+// end ends the open nodes from this level on. In a shown tree, a node with more bytes than its
 // children becomes a sample.
 func (s *massifSampler) end(level int) error {
 	for len(s.open) > level {

@@ -29,7 +29,7 @@ type Places interface {
 	Close()
 }
 
-// unknownFunc is Valgrind's name for a function that it does not know.
+// unknownFunc is Valgrind's text for an unknown function.
 const unknownFunc = "???"
 
 // parseFrame reads a frame as Valgrind's tools write it (coregrind/m_debuginfo/debuginfo.c,

@@ -16,8 +16,8 @@ import (
 // Limits of an input. A profile of 100,000 stacks takes about 20 MiB, or a tenth of that if
 // compressed.
 const (
-	maxNested = 2       // times that gzip may have compressed a profile
-	headSize  = 4 << 10 // bytes that show the format
+	maxNested = 2       // number of times that a profile may be compressed by gzip
+	headSize  = 4 << 10 // bytes that are enough to recognize the format
 )
 
 // MemoryShare limits the unpacked bytes of an input to Options.Memory / MemoryShare.

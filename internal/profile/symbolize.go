@@ -30,12 +30,12 @@ var (
 	errBuildID = errors.New("the profile gives a build ID that is not valid")
 )
 
-// A mapsKind is the exactness of the mappings of a profile.
+// A mapsKind tells exact mappings from joined ones.
 type mapsKind int
 
 const (
-	exactMaps  mapsKind = iota // as the kernel lists them: one segment of a file, or adjacent ones
-	joinedMaps                 // a producer may have joined them
+	exactMaps  mapsKind = iota // each mapping is a segment of a file, or adjacent ones, as in Linux
+	joinedMaps                 // the profiler may have joined several mappings
 )
 
 // A resolver names the addresses of a profile.
@@ -56,7 +56,7 @@ func (r *resolver) close() { r.objects.Close() }
 
 func (r *resolver) note(message string) { r.o.Report(message) }
 
-// A site is the file of a mapping.
+// A site holds the file of a mapping.
 type site struct {
 	file   *report.Object
 	layout mapped.File
@@ -81,7 +81,7 @@ func (r *resolver) profile(p *stacks.Profile, kind mapsKind) error {
 			}
 		}
 	}
-	// neighbouring addresses are in the same unit of debug information
+	// by address, since neighbours are in the same unit of debug information
 	order := stacks.Order(len(p.Locations), func(a, b uint32) int {
 		return cmp.Or(cmp.Compare(p.Locations[a].Address, p.Locations[b].Address), cmp.Compare(a, b))
 	})
@@ -91,7 +91,7 @@ func (r *resolver) profile(p *stacks.Profile, kind mapsKind) error {
 			continue
 		}
 		if r.o.Context != nil && errors.Is(r.o.Context.Err(), context.Canceled) {
-			return context.Canceled // the caller has given up
+			return context.Canceled // the caller has cancelled Read
 		}
 		if l.Mapping == 0 || r.o.Symbolizer == nil {
 			r.missing.Add(symbolize.Unresolved{Frames: 1})
@@ -179,7 +179,7 @@ func (r *resolver) lines(p *stacks.Profile, frames []symbolize.Frame) (lines []s
 	return lines, cost
 }
 
-// site returns the file of a mapping, and starts the search for its debug file.
+// site returns the site of a mapping, and starts the search for its debug file.
 func (r *resolver) site(m *stacks.Mapping, kind mapsKind) *site {
 	id, err := buildid.Parse([]byte(m.BuildID))
 	if err != nil {

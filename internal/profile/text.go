@@ -178,7 +178,7 @@ func (t *table) functions(w *bufio.Writer, inclusive bool) {
 // largest prints the stacks with the largest values.
 func (t *table) largest(w *bufio.Writer) {
 	type group struct {
-		sample int // the first one
+		sample int // index of the first sample of the group
 		value  int64
 		leaf   int64 // line of the leaf; 0 if the samples differ in it
 	}

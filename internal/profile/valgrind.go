@@ -98,7 +98,7 @@ type named struct {
 	id     buildid.ID        // build ID of the object; zero if unknown
 }
 
-const frameCost = 288 // bytes of a frame of an answer
+const frameCost = 288 // bytes of a frame that the symbolizer returned
 
 // A namer names the frames of a file of DHAT or Massif.
 type namer struct {
@@ -218,7 +218,7 @@ func isProgram(object, command string) bool {
 	return object != "" && path.Base(object) == path.Base(program(command))
 }
 
-// special returns the number of a location that has this name and is not code.
+// special returns the number of a location that has this name and no address.
 func (s *stackMaker) special(name string) uint32 {
 	return s.p.AddLocation(stacks.Location{Lines: []stacks.Line{{Function: s.p.AddFunction(stacks.Function{Name: name})}}})
 }

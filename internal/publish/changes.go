@@ -17,7 +17,7 @@ import (
 // State returns whether a finding is new or unchanged. It is empty without a comparison.
 func (r *Result) State(x *findings.Finding) gate.State { return r.Changes.State(x) }
 
-// File returns the source file of a finding as the formats name it, or "" if the finding has no
+// File returns the source file of a finding as the printers name it, or "" if the finding has no
 // line.
 func (r *Result) File(x *findings.Finding) string {
 	if f := x.Place(); f != nil && f.HasLine {
@@ -61,15 +61,15 @@ type changesText struct {
 }
 
 const (
-	shownProcesses = 8 // processes shown for a finding
-	shownPlaces    = 4 // places shown for further findings with the same fingerprint
+	shownProcesses = 8 // processes listed for a finding
+	shownPlaces    = 4 // lines of source listed for further findings with the same fingerprint
 )
 
 // text prints text of unknown origin, escaped.
 func (t *changesText) text(s string) { t.Write(escape.AppendText(nil, s, "")) }
 
-// change prints the new findings with one fingerprint: the first finding in full, and only the
-// places of the other findings.
+// change prints the new findings with one fingerprint: the first finding in full, and only the file
+// and line of the others.
 func (t *changesText) change(c *gate.Change) {
 	x := c.Findings[0]
 	t.WriteByte('\n')
@@ -127,8 +127,8 @@ func (t *changesText) frame(n int, f *findings.TraceFrame) {
 	t.WriteByte('\n')
 }
 
-// others prints the places of further findings with the same fingerprint, such as the copies of an
-// unrolled loop.
+// others prints the files and lines of further findings with the same fingerprint, such as the
+// copies of an unrolled loop.
 func (t *changesText) others(all []*findings.Finding) {
 	if len(all) == 0 {
 		return

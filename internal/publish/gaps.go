@@ -15,9 +15,9 @@ const incompleteKind = "Incomplete"
 // maxGaps bounds the processes or inputs that a message names.
 const maxGaps = 8
 
-// A gap is a missing part of a tool's findings.
+// A gap describes a missing part of a tool's findings.
 type gap struct {
-	what string // distinguishes the gaps of a tool and file in the fingerprint
+	what string // kind of gap, which distinguishes gaps of one tool and file in the fingerprint
 	tool string
 	text string // sentence without a full stop
 	file string // name of the report or the program

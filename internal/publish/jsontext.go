@@ -50,7 +50,7 @@ func (j *jsonWriter) separate() {
 	j.comma = true
 }
 
-// line begins a new line, for a result.
+// line begins a new line for the next value, after a comma if needed.
 func (j *jsonWriter) line() {
 	if j.comma {
 		j.buf = append(j.buf, ',')

@@ -66,10 +66,10 @@ type testCase struct {
 	single  bool                // the case is a finding, not a process
 }
 
-// size returns the size of the file so far, in bytes.
+// size returns the bytes printed so far, including buffered ones.
 func (j *junit) size() int64 { return int64(j.sent) + int64(j.w.Buffered()) }
 
-// group sorts processes into suites, and findings into cases.
+// group makes a suite of each report and a case of each process, or of each finding with ByFinding.
 func (j *junit) group() {
 	processes := j.Processes()
 	all := make([][]*findings.Finding, len(processes))
@@ -148,7 +148,7 @@ func (j *junit) print() {
 	j.raw("</testsuites>\n")
 }
 
-// gap prints a suite whose case has an error: a part of the findings is missing.
+// gap prints a suite for missing findings. Its only case has an error.
 func (j *junit) gap(suite, name, text string) {
 	j.raw("<testsuite")
 	j.attribute("name", cmp.Or(visible(suite, maxAbout), "report"))

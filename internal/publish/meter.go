@@ -15,7 +15,7 @@ type meter struct {
 	w       io.Writer
 	blocks  [][]byte // compressed by S2
 	kept    int      // bytes of blocks
-	scratch []byte   // for a block
+	scratch []byte   // reused for one S2 block
 	gzip    *gzip.Writer
 	size    countBytes
 }

@@ -170,14 +170,14 @@ func (b *suppressionBlock) matches(r *Result, tool, extra string, frames []*find
 	return matchCalls(b.calls, len(frames), func(call string, n int) bool { return matchesFrame(r, call, frames[n]) })
 }
 
-// matchCalls reports whether calls, the lines of a suppression, match the beginning of a stack of n
+// matchCalls reports whether the lines of a suppression, calls, match the beginning of a stack of n
 // frames. "..." matches any number of frames. Any other line matches the frame with index i if
 // matches(call, i) is true.
 func matchCalls(calls []string, n int, matches func(call string, n int) bool) bool {
 	if first := calls[0]; first != "..." && (n == 0 || !matches(first, 0)) {
 		return false // decides most cases
 	}
-	at, next := make([]bool, n+1), make([]bool, n+1) // at[i]: the calls so far match i frames
+	at, next := make([]bool, n+1), make([]bool, n+1) // at[i]: the lines so far match i frames
 	at[0] = true
 	for _, call := range calls {
 		clear(next)

@@ -106,7 +106,7 @@ type place struct {
 	known  bool   // false: file is an object file, a program or a report
 }
 
-// place returns the file and line of a finding for the formats: see [findings.Finding.Place].
+// place returns the file and line of a finding for the output: see [findings.Finding.Place].
 // Without a line, it returns the object file and line 1. Without frames, the file is the program.
 func (r *Result) place(x *findings.Finding) place {
 	f := x.Place()
@@ -123,13 +123,14 @@ func (r *Result) place(x *findings.Finding) place {
 	return p
 }
 
-// placeOf returns the place of a frame with a line. It bounds line and column, since readers of the
-// formats have signed 32-bit integers, and hostile debug information may have larger numbers.
+// placeOf returns the file and line of a frame with a line. It bounds line and column, since
+// readers of the formats have signed 32-bit integers, and hostile debug information may have larger
+// numbers.
 func placeOf(f *findings.TraceFrame) place {
 	return place{f.File, min(max(f.Line, 1), math.MaxInt32), min(f.Column, math.MaxInt32), true}
 }
 
-// program returns the name of a program with the finding, or of its report.
+// program returns the name of a program that had the finding, or of its report.
 func (r *Result) program(x *findings.Finding) string {
 	for _, o := range x.Seen {
 		p := r.Process(o.Process)

@@ -57,7 +57,7 @@ func (s *sarif) result(run *sarifRun, x *findings.Finding) {
 		hash = x.ID()
 	}
 	s.fingerprints(hash, x.Fingerprint)
-	each := maxFlowLocations / max(len(traces), 1) // bound of the frames of a trace
+	each := maxFlowLocations / max(len(traces), 1) // most frames of a trace
 	s.flow(traces, each)
 	s.stacks(traces, each)
 	s.number("occurrenceCount", max(x.Count(), 1))
@@ -94,7 +94,7 @@ func ended(text string, most int) string {
 	return text + "."
 }
 
-// plain returns a text without embedded links (3.11.6). operator[](int) would be such a link.
+// plain returns a text without embedded links (SARIF 3.11.6). operator[](int) would be such a link.
 func plain(text string) string { return strings.ReplaceAll(text, "](", "] (") }
 
 // linkText escapes the text of an embedded link.
@@ -300,8 +300,8 @@ func (s *sarif) stackFrame(f *findings.TraceFrame) {
 	s.close('}')
 }
 
-// A printedFrame has the texts of a frame in a flow and in a stack: see inFlow. A text is empty
-// until it is printed.
+// A printedFrame has the JSON of a frame in a flow and in a stack: see inFlow. A text is empty
+// until the frame is printed there.
 type printedFrame [2]string
 
 // Indexes of a printedFrame.
@@ -313,7 +313,7 @@ const (
 // maxFrameBytes bounds the texts of frames in memory: 10,000 frames take about 5 MB.
 const maxFrameBytes = 16 << 20
 
-// again prints the text of a frame from memory, or calls print. Frames are most of a file, and
+// again prints the JSON of a frame from memory, or calls print. Frames are most of a file, and
 // findings share them.
 func (s *sarif) again(f *findings.TraceFrame, where int, print func()) {
 	if len(s.buf) > bufferSize {
@@ -328,7 +328,7 @@ func (s *sarif) again(f *findings.TraceFrame, where int, print func()) {
 	from := len(s.buf)
 	s.comma = false
 	print()
-	// print does not flush the buffer, since a frame's names are bounded
+	// print does not flush s.buf, since a frame's names are bounded
 	if n := len(s.buf) - from; n > 0 && n <= bufferSize && s.frameBytes+n <= maxFrameBytes {
 		known[where] = string(s.buf[from:])
 		s.frames[f] = known
@@ -353,8 +353,8 @@ func frameName(f *findings.TraceFrame) string {
 // maxSeen bounds the processes that a result names.
 const maxSeen = 16
 
-// properties prints facts without a member in SARIF: weaknesses, processes, lost memory and omitted
-// frames.
+// properties prints facts without a member in SARIF: CWE numbers, processes, lost memory and
+// omitted frames.
 func (s *sarif) properties(x *findings.Finding, each int) {
 	s.object("properties")
 	if cwe := cweOf(x); len(cwe) > 0 {

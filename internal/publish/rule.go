@@ -22,7 +22,8 @@ func ruleID(tool, kind string) string {
 	return id[:min(len(id), maxName)]
 }
 
-// identifier returns s as a part of a rule's name, or empty if no character of s is allowed there.
+// identifier returns s in the characters allowed in a rule's ID. If none of them is left, it
+// returns empty.
 func identifier(s, empty string) string {
 	if len(s) > maxName {
 		s = s[:maxName]
@@ -40,7 +41,7 @@ func identifier(s, empty string) string {
 	return s
 }
 
-// A tool has GitHub's name for a tool, and the address of the page about its errors.
+// A tool has the ID, name and address of the documentation of a tool that finds errors.
 type tool struct{ id, name, uri string }
 
 var tools = [...]tool{
@@ -59,7 +60,7 @@ var tools = [...]tool{
 	{"", "symfilter", ""},
 }
 
-// toolOf returns the tool with this ID. An unknown tool has only ID and name.
+// toolOf returns the tool with this ID. An unknown tool has only the ID, which is also its name.
 func toolOf(id string) tool {
 	for _, t := range tools {
 		if t.id == id {
@@ -78,7 +79,7 @@ func tagsOf(c *class) []string {
 	return append(tags, weaknesses(c.cwe)...)
 }
 
-// weaknesses returns GitHub's tags for numbers of the Common Weakness Enumeration.
+// weaknesses returns GitHub's tags for CWE numbers (Common Weakness Enumeration).
 func weaknesses(cwe []int) (tags []string) {
 	for _, n := range cwe {
 		tags = append(tags, "external/cwe/cwe-"+strconv.Itoa(n))
@@ -97,7 +98,7 @@ func (c *class) precision() string {
 // level returns the severity in the words of SARIF.
 func (s severity) level() string { return [...]string{"note", "warning", "error"}[s] }
 
-// weight ranks a class: by severity, then by accesses to memory, then by whether the tool is sure.
+// weight ranks a class: by severity, then by accesses to memory, then by certainty.
 func (c *class) weight() int {
 	w := 4 * int(c.severity)
 	if c.memory {

@@ -62,13 +62,13 @@ type sarif struct {
 	*Result
 	meter *meter
 	ascii asciiLines
-	uris  map[string]string // references to files so far; at most maxURIs
+	uris  map[string]string // references to files so far, by name; at most maxURIs
 
-	frames     map[*findings.TraceFrame]printedFrame // texts of frames so far
+	frames     map[*findings.TraceFrame]printedFrame // JSON of frames so far
 	frameBytes int                                   // bytes of the texts in frames
 }
 
-// maxURIs bounds the remembered references; a large program has about 10,000 files.
+// maxURIs bounds the remembered references to files; a large program has about 10,000 files.
 const maxURIs = 16 << 10
 
 type sarifRun struct {
@@ -78,7 +78,7 @@ type sarifRun struct {
 	left    int // findings left out because of GitHub's limits
 	gaps    []gap
 	notices []string
-	rules   map[string]int // index of each rule by its name
+	rules   map[string]int // index of each rule by its ID
 	hashes  map[*findings.Finding]string
 }
 

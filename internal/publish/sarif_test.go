@@ -346,7 +346,7 @@ func TestWeaknessesOfKinds(t *testing.T) {
 		memory     findings.Memory
 		level      string
 		precision  string
-		rule       string // numbers of weaknesses
+		rule       string // CWE numbers of the rule
 		result     string
 	}{
 		{"memcheck", "InvalidRead", findings.MemoryUnknown, "error", "very-high", "125 416", "125 416"},

@@ -221,8 +221,8 @@ func classIn(x *findings.Finding) *class {
 	return &resourceLeak
 }
 
-// cweOf returns the weaknesses of a finding. For a read, a write or freed memory, it leaves out
-// weaknesses of the class that do not apply.
+// cweOf returns the CWE numbers of a finding. For a read, a write or freed memory, it leaves out
+// numbers of the class that do not apply.
 func cweOf(x *findings.Finding) []int {
 	switch c := classIn(x); c {
 	case &invalidRead, &invalidWrite:

@@ -80,15 +80,15 @@ type suppression struct {
 	of    *findings.Finding
 	kind  string   // with the tool: Memcheck:Addr4
 	extra string   // line after the kind; empty: none
-	wide  []string // its frames, innermost first, if its "..." may cover others
+	wide  []string // frames, innermost first, if "..." among them may cover others
 }
 
-// A suppressions has the suppressions of one file. Their lines are made again when needed, since
-// they would take most of the memory.
+// A suppressions makes the lines of suppressions. It makes them again when needed, since keeping
+// them would take most of the memory.
 type suppressions struct {
 	of    *Result
 	lines map[*findings.TraceFrame]suppressionLines // lines of frames used before
-	// first suppression with given frames; the key is the last hash in sums
+	// first suppression with given frames, by the last hash in sums
 	known map[uint64]*suppression
 	seed  maphash.Seed
 
@@ -100,7 +100,7 @@ type suppressions struct {
 }
 
 // A stackLines has the lines of a stack in a suppression, by name and by object file. named is set
-// if names has an own function. Without one, a suppression of obj: lines would hide too much.
+// if an own function is among the names. Otherwise a suppression of obj: lines would hide too much.
 type stackLines struct {
 	names, objects []string
 	named          bool
@@ -158,7 +158,7 @@ func isWithin(frames, other []string) bool {
 	return !slices.Equal(other, frames) && matchCalls(other, len(frames), func(call string, n int) bool { return call == frames[n] })
 }
 
-// appendBlock appends a block, with prefix before each of its lines.
+// appendBlock appends a suppression in Valgrind's syntax, with prefix before each of its lines.
 func (s *suppression) appendBlock(b []byte, prefix, name string, frames []string) []byte {
 	line := func(indent, text string) {
 		b = append(escape.AppendText(append(append(b, prefix...), indent...), text, ""), '\n')
@@ -256,9 +256,9 @@ func sizeOf(message string) string {
 	return size[:end]
 }
 
-// stack returns the lines of a suppression's stack, in the memory of to. Several frames of the
-// system in a row become "...". Frames after the last own frame are left out. Without an own frame,
-// all are kept.
+// stack returns the lines of a suppression's stack, stored in to. Several frames of the system in a
+// row become "...". Frames after the last own frame are left out. Without an own frame, all are
+// kept.
 func (p *suppressions) stack(s *suppression, to *stackLines) *stackLines {
 	frames := s.of.Traces[0].Frames
 	names, objects := to.names[:0], to.objects[:0]

@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// call returns a frame of the object. libc.so.6 is an object of the system.
+// call returns a frame of a function in the object. libc.so.6 is an object of the system.
 func call(fn, linkage, object string, inlined bool) *findings.TraceFrame {
 	return &findings.TraceFrame{Frame: symbolize.Frame{Func: fn, Linkage: linkage, Inlined: inlined, File: "/src/a.cc", Line: 7}, Object: object}
 }
@@ -211,7 +211,7 @@ func TestNeededSuppressions(t *testing.T) {
 	)
 	r.UseSuppression("used by the run")
 	for _, test := range []struct {
-		block  string // without braces and name
+		block  string // the suppression without braces and name
 		needed bool
 	}{
 		{"Memcheck:Leak\n...", true},

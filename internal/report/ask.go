@@ -24,7 +24,7 @@ type Answer struct {
 	Err     error
 	Pending bool      // the search for the debug file is not finished
 	Kept    bool      // callers may cache the Answer, at most until Until if that is set
-	Until   time.Time // a lookup at this time or later may give better Frames; zero: Frames are final
+	Until   time.Time // from then on, a lookup may give better Frames; zero: Frames are final
 }
 
 // NewAsker returns an Asker with the Options of a report.

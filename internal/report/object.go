@@ -53,7 +53,7 @@ type Object struct {
 	Name  string // name in the report
 	Path  string // path of the file on this machine
 	ID    buildid.ID
-	Err   error            // why the file cannot be used, without its path; nil if the file can be used
+	Err   error            // why the file cannot be used, without its path; nil if usable
 	Fixed bool             // the file is loaded at its link address (ET_EXEC)
 	Loads []object.Segment // loaded segments, in the file's order
 	Code  []object.Segment // executable segments of Loads

@@ -76,7 +76,8 @@ func (d *decomposer) cancel() (removed int64) {
 					empty = i
 				}
 			}
-			// other arcs may lead to the nodes after the first empty arc
+			// the search must visit the nodes after the first empty arc again, since other arcs may
+			// lead there
 			for _, a := range trail[depth[to]+empty:] {
 				state[d.g.Arcs[a].To] = fresh
 			}

@@ -149,7 +149,7 @@ func TestStacksHaveBoundedLength(t *testing.T) {
 // A run has the costs that a profiler counts in a random program.
 type run struct {
 	functions   int
-	self, calls map[[2]uint32]int64 // by place, and by caller and callee
+	self, calls map[[2]uint32]int64 // by function and line; by caller and callee
 }
 
 // execute runs a function with random costs and calls, and returns its cost.

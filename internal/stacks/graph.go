@@ -2,8 +2,9 @@ package stacks
 
 import "math"
 
-// A Graph is a call graph: places with costs of their own, and calls, each with the cost of
-// everything it leads to. The order of sinks and arcs decides between equal costs.
+// A Graph is a call graph. It has places in functions, each with the cost of its own code, and
+// calls, each with the cost of the call and all it leads to. The order of sinks and arcs decides
+// between equal costs.
 type Graph struct {
 	Nodes int // functions, numbered from 0
 	Sinks []Sink
@@ -13,8 +14,8 @@ type Graph struct {
 	// minus 1. Other locations have the weight 1.
 	Weights []int
 
-	// Above returns the locations of a node's callers for which the graph has no calls,
-	// innermost first. Stacks that begin at the node begin with these. Above may be nil.
+	// Above returns the locations above a node: callers whose calls are not in the graph, innermost
+	// first. They come first in stacks that begin at the node. Above may be nil.
 	Above func(node uint32) []uint32
 }
 
@@ -69,14 +70,14 @@ func Decompose(p *Profile, g *Graph, costs func(value int, sinks, arcs []int64),
 	return loss
 }
 
-// A decomposer turns the flow of a graph into stacks. An option is a way out of a node. Arc i
+// A decomposer divides the costs of a graph among stacks. An option is a way out of a node: arc i
 // is option i, and sink i is option len(g.Arcs)+i.
 type decomposer struct {
 	p *Profile
 	g *Graph
 
 	out, in       Groups  // by node: its options; the arcs to it
-	left          []int64 // by option: its cost without a stack so far
+	left          []int64 // by option: cost that is not in a stack yet
 	postorder     []uint32
 	source, total []int64 // by node: the cost that begins there; the cost of all its options
 	heap          heap
@@ -86,7 +87,7 @@ type decomposer struct {
 	frames int      // locations that may still be added
 	path   []uint32 // locations of the current stack, outermost first
 
-	// by option: 1 + index of its part in the current piece; 0 without a part
+	// 1 + index of the option's part in the current piece, by option; 0 without a part
 	partOf          []uint32
 	reversed, found []uint32 // reused
 }
@@ -107,7 +108,8 @@ func newDecomposer(p *Profile, g *Graph, maxFrames int) *decomposer {
 	return d
 }
 
-// take takes the given costs of one sign, and reports whether there are any.
+// take sets the remaining costs to the absolute values of the given costs with this sign. It
+// reports whether there are any.
 func (d *decomposer) take(given []int64, sign int64) bool {
 	some := false
 	for i, n := range given {
@@ -128,8 +130,8 @@ func (d *decomposer) addsUp() bool {
 	return true
 }
 
-// balance makes the cost into each node, plus the cost that begins there, equal to the cost out of
-// it.
+// balance makes costs add up in each node: the cost out of the node equals the cost into it plus
+// the cost that begins there.
 func (d *decomposer) balance() {
 	for _, node := range d.postorder { // callees first, since the costs out of node must be final
 		out, in := int64(0), int64(0)

@@ -2,7 +2,7 @@ package stacks
 
 import "slices"
 
-// Order returns the numbers below n in the order of compare.
+// Order returns the numbers from 0 to n-1, sorted by compare.
 func Order(n int, compare func(a, b uint32) int) []uint32 {
 	order := make([]uint32, n)
 	for i := range order {
@@ -12,7 +12,7 @@ func Order(n int, compare func(a, b uint32) int) []uint32 {
 	return order
 }
 
-// ranks returns the rank of each number below n in the order of compare.
+// ranks returns the index of each number in Order.
 func ranks(n int, compare func(a, b uint32) int) []uint32 {
 	rank := make([]uint32, n)
 	for i, at := range Order(n, compare) {

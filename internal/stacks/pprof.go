@@ -192,7 +192,7 @@ func (e *pprofWriter) message(field int) {
 	e.send(sendSize)
 }
 
-// fields adds the current fields to the profile itself.
+// fields adds the current fields to the profile message itself.
 func (e *pprofWriter) fields() {
 	e.out = append(e.out, e.b...)
 	e.b = e.b[:0]

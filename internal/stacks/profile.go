@@ -46,7 +46,7 @@ type Mapping struct {
 	HasFunctions, HasFilenames, HasLineNumbers, HasInlineFrames bool
 }
 
-// Symbolized returns m with all flags set: viewers do not look for its names again.
+// Symbolized returns m with all four flags set, so that viewers do not look up its names again.
 func (m Mapping) Symbolized() Mapping {
 	m.HasFunctions, m.HasFilenames, m.HasLineNumbers, m.HasInlineFrames = true, true, true, true
 	return m
@@ -65,7 +65,7 @@ type Location struct {
 	Mapping uint32 // 0 if unknown
 	Address uint64 // address in the running program, within the mapping; 0 if unknown
 	Lines   []Line // innermost first: the last one is not inlined
-	Folded  bool   // several functions are here, since the linker folded identical code
+	Folded  bool   // the linker folded several identical functions here
 }
 
 // A Line is a line of a function.
@@ -94,13 +94,13 @@ type index struct {
 	mappings  map[Mapping]uint32
 	functions map[Function]uint32
 	locations map[string]uint32
-	samples   map[uint64]uint32 // by hash: 1 + the index of the last sample with it
+	samples   map[uint64]uint32 // by hash: 1 + the index of the last sample with that hash
 	// by sample: 1 + index of the previous sample with the same hash; 0 if none
 	earlier []uint32
 	seed    maphash.Seed
 	key     []byte
 
-	stacks []uint32 // room for the stacks and values of new samples
+	stacks []uint32 // arrays for the stacks and values of new samples
 	values []int64
 }
 
@@ -226,7 +226,7 @@ func (p *Profile) sampleOf(stack []uint32, labels []Label) *Sample {
 	return &p.Samples[len(p.Samples)-1]
 }
 
-// note adds the next sample, with its hash, to the index.
+// note indexes the next sample, which has this hash.
 func (x *index) note(h uint64) {
 	x.earlier = append(x.earlier, x.samples[h])
 	x.samples[h] = uint32(len(x.earlier))

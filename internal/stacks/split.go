@@ -9,7 +9,7 @@ import (
 // smallShare. Smaller costs follow the largest arc, which keeps stacks few.
 const smallShare = 1000
 
-// A piece is flow at a node that is not yet divided among the node's options.
+// A piece is cost that enters a node and is not yet divided among the node's options.
 type piece struct {
 	amount int64
 	node   uint32

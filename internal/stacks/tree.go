@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// A tree adds up stacks of equal frames. Deep stacks share their beginnings, which saves
-// memory.
+// A tree adds up the values of stacks with equal frames. Stacks share their outer frames, which
+// saves memory.
 type tree struct {
-	nodes []treeNode // the first one is the empty stack
+	nodes []treeNode // node 0 is the empty stack
 }
 
 type treeNode struct {
