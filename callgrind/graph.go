@@ -259,8 +259,8 @@ func (g *graph) limits() []int64 {
 	return all
 }
 
-// cycles numbers the cycles of the graph (Tarjan's algorithm). It returns the number of each
-// node's cycle, and the number of cycles. A node outside of all cycles has a cycle of its own.
+// cycles numbers the cycles of the graph (Tarjan's algorithm). It returns the number of each node's
+// cycle, and the number of cycles. A node outside of all cycles counts as a cycle.
 func (g *graph) cycles() (of []uint32, count uint32) {
 	n := uint32(len(g.all))
 	of = make([]uint32, n)

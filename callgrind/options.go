@@ -41,8 +41,8 @@ type Options struct {
 	// Foreign is nil, and in other outputs, such lines are left out and reported to Diagnose.
 	Foreign io.WriteCloser
 
-	// Label is the profile's name in the heading of a table. Inputs of [Report.Begin] have labels
-	// of their own.
+	// Label is the profile's name in the heading of a table. Each input of [Report.Begin] has a
+	// separate label.
 	Label string
 
 	// Parts and Threads select parts of the profile by the numbers in the part: and thread: lines

@@ -276,8 +276,8 @@ func (v *resolution) functions(homes []uint32, pairs map[uint64]uint64) {
 	}
 }
 
-// asValgrind gives each function the source file and line of its first instruction, as Valgrind
-// does. The instruction may be in an inlined function.
+// asValgrind sets the source file and line of each function to those of its first instruction, as
+// Valgrind does. The instruction may be in an inlined function.
 func (v *resolution) asValgrind() {
 	for i := range v.all {
 		if n := &v.all[i]; n.link != 0 && n.addr != 0 {

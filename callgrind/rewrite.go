@@ -123,7 +123,7 @@ func (w *rewriter) head(addresses bool, summary []int64) {
 	}
 }
 
-// isCachegrinds reports whether the part is in Cachegrind's form, for cg_annotate. It then has
+// isCachegrinds reports whether the part is in Cachegrind's form, for cg_annotate. Such a part has
 // descriptions and a command, followed only by files, functions and lines.
 func (w *rewriter) isCachegrinds() bool {
 	if w.placed || len(w.m.calls.keys) > 0 || len(w.m.jumps.keys) > 0 || len(w.lines) == 0 {
@@ -205,7 +205,7 @@ func (w *rewriter) body(v *resolution, addresses bool) {
 		}
 		w.send()
 	}
-	for _, n := range slices.Sorted(maps.Keys(implied)) { // functions without code of their own
+	for _, n := range slices.Sorted(maps.Keys(implied)) { // functions without own code
 		begin(n)
 	}
 }

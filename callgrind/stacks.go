@@ -31,13 +31,13 @@ func (r *Report) stacks(v *resolution) error {
 	return s.p.WritePprof(r.out.w)
 }
 
-// A detail decides which places have a location of their own in stacks.
+// A detail decides which places have separate locations in stacks.
 type detail uint8
 
 const (
 	byAddress  detail = iota
-	byLine            // all places of a line are one
-	byFunction        // all places of a function are one
+	byLine            // places on one line share a location
+	byFunction        // places in one function share a location
 )
 
 // decompose makes the stacks of the profile for an output, in as much detail as memory allows.

@@ -93,8 +93,8 @@ func (h *header) setFilter(name string, done bool) {
 	h.set("filter", strings.Join(all, "|"))
 }
 
-// set sets a field, or removes it if value is empty. A new field gets the place that sp-rtrace
-// gives it.
+// set sets a field, or removes it if value is empty. It inserts a new field in sp-rtrace's order of
+// keys.
 func (h *header) set(key, value string) {
 	h.changed = true
 	at := 0

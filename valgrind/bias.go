@@ -45,7 +45,7 @@ const (
 // Sources of a bias: see epoch.by.
 const (
 	byMap      = "map"      // from a Map
-	byFile     = "file"     // the program can be loaded at one place only
+	byFile     = "file"     // the program can be loaded at one address only
 	bySegments = "segments" // no other bias puts all addresses into code
 	byFacts    = "facts"    // from the file's symbols, calls and unwind information
 	byPrior    = "prior"    // from facts, and because Valgrind usually loads such objects there

@@ -52,7 +52,7 @@ func biasesOf(p *process) map[string]uint64 {
 	return all
 }
 
-// Without the XML, the frames of a report give the same biases, and get names.
+// Places finds the same biases from the frames of a report as from its XML, and names the frames.
 func TestPlacesOfFramesAreThoseOfReports(t *testing.T) {
 	for _, name := range []string{"names", "lines"} {
 		t.Run(name, func(t *testing.T) {

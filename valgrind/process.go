@@ -29,7 +29,7 @@ type process struct {
 	summary  summary             // summary of the current document
 	errors   map[string]*errorAt // errors for later error counts, by number
 	errorsAt map[string]*errorAt // the same errors, by errorKey
-	errorKey []byte              // key of the last error, made from its kind and place
+	errorKey []byte              // key of the last error: its kind and innermost frames
 }
 
 // The settings of a process are options of Valgrind that change its output.

@@ -96,7 +96,7 @@ func (t *tracker) isTrampoline(s *site) bool {
 	return s.ended
 }
 
-// A returns is a cached answer of isTrampoline.
+// A returns is a cached result for an address.
 type returns struct {
 	addr uint64
 	is   bool

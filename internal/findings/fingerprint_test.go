@@ -32,8 +32,8 @@ func fingerprintOf(stack string) string {
 	return s.fingerprint([]byte("log/1\x00SIGSEGV"))
 }
 
-// addFrame adds a frame as Identify does. f is nil if it has no answer; object is the path or name
-// of its object file.
+// addFrame adds a frame as Identify does. f is nil if the address is unresolved; object is the path
+// or name of the object file.
 func (s *Stack) addFrame(f *symbolize.Frame, object string, own bool) {
 	name := ""
 	if f != nil {

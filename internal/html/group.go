@@ -45,7 +45,8 @@ type restGroup struct {
 	broken bool // the preceding backtrace is not in the group
 }
 
-// begin begins the part for a backtrace.
+// begin begins the part of the group for a backtrace. It begins a new group unless beside is set
+// and the preceding backtrace is in the open group.
 func (g *restGroup) begin(dst []byte, beside bool) []byte {
 	if beside && g.open && !g.broken {
 		return append(dst, groupEnd+"<div>\n"...)

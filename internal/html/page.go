@@ -25,7 +25,7 @@ const (
 
 	maxDistinct = 2000     // distinct backtraces in the index, about 1 KiB each
 	maxSections = 16 << 20 // bytes of HTML of the backtraces of a large page
-	maxValues   = 4096     // addresses in lines that show their answer, each in a <div>
+	maxValues   = 4096     // addresses in lines that show their details, each in a <div>
 	maxName     = 1 << 10  // bytes of a title, a function or a path outside of the text of the log
 )
 
@@ -203,7 +203,7 @@ func (p *Page) endText(ended bool) {
 	}
 }
 
-// closeBlock closes the <pre>, if one is open, and prints the answers of its values.
+// closeBlock closes the <pre>, if one is open, and prints the popovers of its values.
 func (p *Page) closeBlock() {
 	if p.block.open {
 		p.html = append(p.html, "</pre>\n"...)

@@ -138,8 +138,8 @@ func TestLargePagesHaveTheTextInChunks(t *testing.T) {
 	}
 }
 
-// The backtraces and answers that a page remembers, or repeats outside of the text of the log, are
-// bounded, and the page shows how many it left out.
+// The page bounds the backtraces and popovers that it keeps, or repeats outside of the text of the
+// log, and shows how many it left out.
 func TestPagesAreBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	var want strings.Builder

@@ -11,7 +11,7 @@ type Value struct {
 	Detail     Detail
 }
 
-// values holds the popovers that show the answers for Values.
+// values holds the popovers that show the details of Values.
 type values struct {
 	ids     map[valueKey]int
 	pending []byte // HTML of new popovers, printed after the block
@@ -23,8 +23,8 @@ type valueKey struct {
 	offset       uint64
 }
 
-// Values prints a line of the log as Text does. A button at each value shows its answer. Lines in
-// chunks, and lines with colours, have no buttons.
+// Values prints a line of the log as Text does, with a button at each value that shows the value's
+// Detail. Lines in chunks, and lines with colours, have no buttons.
 func (p *Page) Values(text []byte, ended bool, all []Value) {
 	if p.large || len(all) == 0 || bytes.IndexByte(text, esc) >= 0 {
 		p.Text(text, ended)

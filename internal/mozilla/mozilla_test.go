@@ -18,7 +18,7 @@ const (
 )
 
 func TestRequestsOfProfilersAreAnswered(t *testing.T) {
-	// members that are not known are skipped, and stacks may come before their modules
+	// unknown members are skipped, and stacks may precede their modules
 	request := `{"version":5,"jobs":[
 		{"memoryMap":[` + serverModule + `,` + goneModule + `,` + fixedModule + `,["unused",""]],"stacks":[[[0,16294],[1,16],[2,332],[-1,5]],[]]},
 		{"stacks":[[[0,"0x3fd6"],[0,4294967295]]],"memoryMap":[["server","",null],["server","","DA43CC177C674286DC64206EEBED748FDE112BED"]]},

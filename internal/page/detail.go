@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/internal/layout"
 )
 
-// detailOf returns the details of an answer's i-th frame, or of its variable, without source text.
-// If the answer has no name, the details have the reason.
+// detailOf returns the details of the i-th frame of a resolved address, or of its variable, without
+// source text. If the address has no name, the details have the reason.
 func detailOf(r *filter.Resolved, i int) html.Detail {
 	d := html.Detail{Module: r.Module, Offset: r.Offset}
 	if !r.ID.IsZero() {
@@ -36,7 +36,7 @@ func detailOf(r *filter.Resolved, i int) html.Detail {
 	return d
 }
 
-// addSource adds the source lines around the i-th frame of an answer to d.
+// addSource adds the source lines around the i-th frame of a resolved address to d.
 func addSource(d *html.Detail, r *filter.Resolved, i int) {
 	s := r.Snippet(i)
 	if len(s.Lines) == 0 {
@@ -61,7 +61,7 @@ func addSource(d *html.Detail, r *filter.Resolved, i int) {
 	}
 }
 
-// objectOf returns the base name of the module of an answer.
+// objectOf returns the base name of the module of a resolved address.
 func objectOf(r *filter.Resolved) string {
 	return escape.Clean(r.Module[strings.LastIndexByte(r.Module, '/')+1:])
 }

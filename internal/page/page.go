@@ -70,8 +70,8 @@ func (p *Page) AppendRest(dst []byte) []byte {
 	return p.html.Take(dst)
 }
 
-// AppendElement holds the element's answers until its line is printed, and appends a reference to
-// them. It appends nothing for an element that a page shows only as text.
+// AppendElement holds the element's resolved addresses until its line is printed, and appends a
+// reference to them. It appends nothing for an element that a page shows only as text.
 func (p *Page) AppendElement(dst []byte, e *filter.Element) []byte {
 	h := backtrace.Held{Values: e.Values}
 	switch {
@@ -160,8 +160,8 @@ func (p *Page) text(text []byte, ended bool) {
 	p.html.Text(text, ended)
 }
 
-// elements prints a line with elements that is not part of a stack. Values of a hexdict show their
-// answers.
+// elements prints a line with elements that is not part of a stack. Each value of a hexdict that is
+// an address shows its details.
 func (p *Page) elements(l *filter.Line) {
 	p.endStack()
 	p.values = p.values[:0]
@@ -203,8 +203,8 @@ func (p *Page) elements(l *filter.Line) {
 	clear(p.values)
 }
 
-// addValues adds the values of a hexdict that have an answer or, if named is set, a name. It finds
-// them in order in text[at:], and returns the offset after the last one added.
+// addValues adds the values of a hexdict that are resolved or, if named is set, have a name. It
+// finds them in order in text[at:], and returns the offset after the last one added.
 func (p *Page) addValues(text []byte, at int, values []filter.DictValue, named bool) int {
 	for from := at; len(values) > 0 && from <= len(text); {
 		v := &values[0]
@@ -294,8 +294,8 @@ func (p *Page) backtrace(s *backtrace.Stack) {
 	p.html.Backtrace(&b)
 }
 
-// htmlRows returns the rows of a stack, valid until the next call. Unless known is set, answers
-// for frames other than the system's have details.
+// htmlRows returns the rows of a stack, valid until the next call. Unless known is set, the rows of
+// frames outside of the system have details.
 func (p *Page) htmlRows(s *backtrace.Stack, same *verdict, known bool) []html.Row {
 	all := p.rows[:0]
 	for i := range s.Rows {

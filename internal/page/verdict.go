@@ -14,7 +14,7 @@ import (
 // verdicts caches a verdict for each distinct backtrace, since a log may repeat a backtrace a
 // million times.
 type verdicts struct {
-	seen map[uint64]*verdict // verdicts so far, by hash of the rows and their answers
+	seen map[uint64]*verdict // verdicts so far, by hash of the rows and their frames
 	seed maphash.Seed
 	own  ownFrames // Display.Own of the Filter
 	text []byte    // bytes to hash, reused; hashing values takes five times as long
@@ -24,7 +24,7 @@ type ownFrames interface {
 	Is(function, file, object string) bool
 }
 
-// A verdict holds the facts that backtraces with equal rows and answers share.
+// A verdict holds the facts that backtraces with equal rows and frames share.
 type verdict struct {
 	key   string      // equal for equal backtraces; empty without a frame
 	kinds []html.Kind // by row of the backtrace
@@ -55,7 +55,7 @@ func (j *verdicts) of(s *backtrace.Stack, role string) *verdict {
 			text = binary.LittleEndian.AppendUint64(text, a.Addr)
 		}
 		text = binary.LittleEndian.AppendUint32(text, uint32(len(a.Frames)))
-		if len(a.Frames) > 0 { // a later answer may have a better name
+		if len(a.Frames) > 0 { // a later lookup may give a better name
 			text = backtrace.AppendName(backtrace.AppendName(text, a.Frames[0].Func), a.Frames[0].File)
 		}
 		text = strconv.AppendBool(text, a.Err != nil)

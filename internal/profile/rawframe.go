@@ -88,7 +88,7 @@ func (s *spelling) learn(f *report.RawFrame) {
 }
 
 // appendFrames appends Valgrind's texts for the frames of f to dst, innermost first. An inlined
-// call is a frame of its own, with the same address.
+// call is a separate frame with the same address.
 func (s *spelling) appendFrames(dst []string, f *named) []string {
 	var b []byte
 	for i := range f.frames {

@@ -30,7 +30,7 @@ var (
 	errBuildID = errors.New("the profile gives a build ID that is not valid")
 )
 
-// A mapsKind tells exact mappings from joined ones.
+// A mapsKind distinguishes exact mappings from joined mappings.
 type mapsKind int
 
 const (

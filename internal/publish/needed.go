@@ -175,7 +175,7 @@ func (b *suppressionBlock) matches(r *Result, tool, extra string, frames []*find
 // matches(call, i) is true.
 func matchCalls(calls []string, n int, matches func(call string, n int) bool) bool {
 	if first := calls[0]; first != "..." && (n == 0 || !matches(first, 0)) {
-		return false // decides most cases
+		return false // most suppressions fail here
 	}
 	at, next := make([]bool, n+1), make([]bool, n+1) // at[i]: the lines so far match i frames
 	at[0] = true

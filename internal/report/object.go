@@ -305,8 +305,8 @@ func (f *Object) location(rel uint64) symbolize.Location {
 	return symbolize.Location{ID: f.ID, Name: f.Path, Addr: rel}
 }
 
-// NameOf returns the name of a file for a symbolizer that asks [Files]: its path, and its state, if
-// any. So an answer for one state of a file is never used for another.
+// NameOf returns the name of a file for a symbolizer that uses [Files]: its path, and its state, if
+// any. A result for one state of a file is thus never used for another.
 func NameOf(path, state string) string {
 	if state == "" {
 		return path
@@ -317,7 +317,7 @@ func NameOf(path, state string) string {
 var errReplaced = fmt.Errorf("%w: another file has its path now", fs.ErrNotExist)
 
 // Files finds object files without a build ID. It is a finder for Options.Symbolizer. An [Asker]
-// gives the symbolizer their path and state as a name: see [NameOf].
+// passes their path and state to the symbolizer as a name: see [NameOf].
 type Files struct{}
 
 // Find returns the file at q.Name, the absolute path of a regular file. A state in q.Name must be

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A sketch is a call graph of functions with names of one letter: "a 3" is a cost of a, "a>b 3" a
-// call.
+// sketch returns a call graph of functions whose names are single letters. In text, "a 3" is a cost
+// of a, and "a>b 3" the cost of its calls to b.
 func sketch(t *testing.T, p *Profile, text string) (g *Graph, costs func(value int, sinks, arcs []int64)) {
 	t.Helper()
 	g = &Graph{}

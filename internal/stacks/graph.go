@@ -19,7 +19,7 @@ type Graph struct {
 	Above func(node uint32) []uint32
 }
 
-// A Sink is a place in a function that has costs of its own.
+// A Sink is a place in a function with the cost of its own code.
 type Sink struct{ Node, Location uint32 }
 
 // An Arc sums the calls from a place in one function to another function.

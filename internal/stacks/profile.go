@@ -132,9 +132,9 @@ func (p *Profile) AddFunction(f Function) uint32 {
 	return n
 }
 
-// Wholes returns, for each of p.Functions, the function that it is a part of, or itself. Lines
-// of a function in another source file have a Function of their own. It has the same names,
-// that file, and no first line.
+// Wholes returns, for each of p.Functions, the function that it is a part of, or itself. Lines of a
+// function in another source file are a separate Function, with the same names, that file, and no
+// first line.
 func (p *Profile) Wholes() []*Function {
 	type names struct{ name, link string }
 	begun := make(map[names]*Function)
