@@ -50,7 +50,7 @@ type recordReader struct {
 	costs                []int64
 	next                 expectation
 	callee               codePlace // values of the last cob=, cfi=, cfn=
-	calledOb             bool      // cob= was read since the last call; below: cfi=, cfn=
+	calledOb             bool      // cob= was read since the last call; the next two: cfi=, cfn=
 	calledFile           bool
 	calledFn             bool
 	jumpFile             nameID // values of jfi= and jfn=, for the next jump

@@ -17,7 +17,7 @@ type physical struct {
 	file   nameID
 }
 
-// A code is the answer for one address: its function and its lines.
+// A code holds the function and the lines at an address.
 type code struct {
 	fn     uint32 // 1 + the index of the physical function; 0 if unknown
 	file   nameID // source file of the innermost inlined function
@@ -30,7 +30,7 @@ type location struct {
 	addr   uint64
 }
 
-// symbols looks up locations and caches the answers.
+// symbols looks up addresses, and caches the results.
 type symbols struct {
 	r       *recordReader
 	o       *Options
@@ -48,7 +48,7 @@ func newSymbols(r *recordReader, o *Options) *symbols {
 	return &symbols{r: r, o: o, objects: newObjects(o.report(), r), index: make(map[physical]uint32), known: make(map[location]code)}
 }
 
-// maxKnown bounds the cached answers.
+// maxKnown bounds the cached results.
 const maxKnown = 1 << 20
 
 func (s *symbols) codeAt(l location) code {

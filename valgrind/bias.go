@@ -65,7 +65,7 @@ const (
 type candidate struct {
 	bias  uint64
 	code  int32 // score of the epoch's addresses
-	lines int32 // score of the symbolizer's answers
+	lines int32 // score of the symbolizer's functions and lines
 	score int   // score of all facts, at the last try
 }
 

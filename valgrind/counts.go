@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// An errorAt is the kind and the place of an error that error counts refer to.
+// An errorAt is an error that error counts refer to, with its kind and innermost frames.
 type errorAt struct {
 	kind   string
 	frames []Frame // texts are copied; empty without a stack, or if names are long
@@ -24,8 +24,8 @@ const (
 	maxPlace  = 2 << 10
 )
 
-// keepError keeps the kind and the place of at most maxErrors errors. Errors with the same kind
-// and place share an errorAt.
+// keepError keeps the kind and the innermost frames of at most maxErrors errors. Errors with equal
+// kinds and frames share an errorAt.
 func (p *process) keepError(rec *Record) {
 	number := rec.Get("unique")
 	if rec.Name != "error" || rec.Continued || len(number) == 0 || len(number) > maxName || len(p.errors) >= maxErrors {
@@ -67,7 +67,7 @@ func (p *process) keepError(rec *Record) {
 	p.errors[string(number)] = e
 }
 
-// appendErrorKey appends a key that is unique to a kind and place.
+// appendErrorKey appends a key that is unique to a kind with these frames.
 func appendErrorKey(dst, kind []byte, frames []Frame) []byte {
 	text := func(b []byte) {
 		dst = append(binary.AppendUvarint(dst, uint64(len(b))), b...)

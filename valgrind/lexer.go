@@ -2,8 +2,8 @@ package valgrind
 
 import "bytes"
 
-// A lexer holds the bytes not yet handed over, and finds the end of the token at its position.
-// If an answer depends on later bytes, the lexer sets short, and the answer is meaningless.
+// A lexer holds the bytes not yet handed over, and finds the end of the token at its position. If a
+// result depends on later bytes, the lexer sets short, and the result is meaningless.
 type lexer struct {
 	buf  []byte
 	pos  int // index in buf of the next token, or of the blanks before it
@@ -60,8 +60,8 @@ func (l *lexer) lookAt(at int, final bool) {
 	l.short = false
 }
 
-// needsMore records that an answer depends on the byte after the view. It reports whether that
-// byte may follow.
+// needsMore records that a result depends on the byte after the view. It reports whether that byte
+// may follow.
 func (l *lexer) needsMore() bool {
 	l.short = l.short || !l.final
 	return !l.final

@@ -61,7 +61,7 @@ type epoch struct {
 	doubted bool   // stale, unless an object not yet located has the signal trampoline
 	kept    int    // bytes of the facts and candidates
 
-	returns [64]returns // cached answers of isTrampoline, by address
+	returns [64]returns // cached results of isTrampoline, by address
 
 	shown  bool   // the sink has its maps
 	number uint64 // number of its module at the sink

@@ -141,7 +141,7 @@ func (a *answerer) answerFor(s *site) *answer {
 }
 
 // hasNoSymbol reports whether no symbol covers a located site. It does not wait, and returns false
-// if the answer is not yet known.
+// if the debug file is still searched for.
 func (a *answerer) hasNoSymbol(s *site) bool {
 	known := a.keptAnswer(s)
 	if known == nil {

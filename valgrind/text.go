@@ -156,8 +156,8 @@ func (r *renderer) renderItems(rec *Record, inHeading ...string) {
 	}
 }
 
-// renderItem renders the item at i, with its children unless these are rendered as items of
-// their own. It returns the index of the next item to render.
+// renderItem renders the item at i, with its children unless these are rendered separately. It
+// returns the index of the next item to render.
 func (r *renderer) renderItem(rec *Record, i int) int {
 	it := &rec.Items[i]
 	indent := strings.Repeat(" ", it.Depth+1)

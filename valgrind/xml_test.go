@@ -131,7 +131,7 @@ func difference(got, want string) string {
 	return fmt.Sprintf("at byte %d: got %q, want %q", i, got[max(0, i-50):min(len(got), i+200)], want[max(0, i-50):min(len(want), i+200)])
 }
 
-// Each process has a document of its own, and at most 65 are open.
+// Each process has a separate document, and at most 65 documents are open.
 func TestDocumentsOfProcessesAreBounded(t *testing.T) {
 	open, most, ended := 0, 0, 0
 	w := NewXMLDocuments(func() (Document, error) {
