@@ -132,7 +132,7 @@ func (s *stacker) mappings() {
 	for n := range names {
 		order = append(order, n)
 	}
-	other := func(n nameID) int { // 0 for the program
+	other := func(n nameID) int { // rank of an object by name; 0 for the program
 		switch text := s.m.r.Text(n); {
 		case text == program:
 			return 0

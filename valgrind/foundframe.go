@@ -112,7 +112,7 @@ func (s *sharing) newSite(frames []Frame, object string) *sharedSite {
 	return site
 }
 
-// trace gives s n zero frames, and returns them for the caller to set.
+// trace sets the frames of s to n zero frames, and returns them for the caller to fill.
 func (s *sharedSite) trace(n int) []findings.TraceFrame {
 	if n != 1 {
 		all := make([]findings.TraceFrame, n)

@@ -21,7 +21,7 @@ type Finding struct {
 	Traces []Trace
 
 	Bytes  uint64 // bytes of a leak; 0 for other kinds
-	Blocks uint64 // blocks of a leak
+	Blocks uint64 // blocks of a leak; 0 for other kinds
 
 	// Detail has further lines of the report, for people; at most 16.
 	Detail []string

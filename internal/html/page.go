@@ -25,7 +25,7 @@ const (
 
 	maxDistinct = 2000     // distinct backtraces in the index, about 1 KiB each
 	maxSections = 16 << 20 // bytes of HTML of the backtraces of a large page
-	maxValues   = 4096     // addresses in lines that show their details, each in a <div>
+	maxValues   = 4096     // values with a button, each with a <div> for its details
 	maxName     = 1 << 10  // bytes of a title, a function or a path outside of the text of the log
 )
 
