@@ -98,8 +98,8 @@ func (r *Report) label() string {
 	}
 }
 
-// describe returns the name of a profile, the program that wrote it, and the numbers of its parts
-// and threads.
+// describe returns the name of a profile, the program that wrote it, and how many parts and threads
+// it has, if several.
 func (r *Report) describe() string {
 	h := &r.m.head
 	from := slices.DeleteFunc([]string{r.label(), h.creator}, func(s string) bool { return s == "" })

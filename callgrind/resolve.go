@@ -96,8 +96,8 @@ func (v *resolution) isUnknown(file nameID) bool {
 	return file == 0 || v.m.r.Text(file) == unknown
 }
 
-// findNeedy finds the functions whose name or file is missing in the profile. It counts
-// functions without a name in needed, by object.
+// findNeedy finds the functions whose name or file is missing in the profile and may be in the
+// object file. It counts functions without a name in needed, by object.
 func (v *resolution) findNeedy() {
 	m := v.m
 	v.needy = make([]bool, len(m.functions))

@@ -494,8 +494,8 @@ func (t *listing) number(c *column, n int64, s style) {
 	t.put(s, part)
 }
 
-// name prints the rest of a line: the number of calls and the name. Text that does not fit is
-// on a separate line.
+// name prints the rest of a line: the number of calls, the name and the location. A location that
+// does not fit is on the next line.
 func (t *listing) name(n uint32, calls int64, mark string, approximate bool, s style) {
 	g := t.g
 	indent := len(mark)

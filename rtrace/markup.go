@@ -9,10 +9,10 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// NewMarkup returns a writer that renders a report to dst. Maps and frames become elements if
-// their files are known; all other lines are unchanged. A header begins a process with a reset.
-// Write renders whole lines, except for calls that o.Processing keeps; Close renders the rest.
-// One goroutine at a time may use the writer.
+// NewMarkup returns a writer that renders a report to dst. Maps and frames of known files become
+// elements, unless the report's own text is better: see Options. All other lines are unchanged. A
+// header begins a process with a reset. Write renders whole lines, except for calls that
+// o.Processing keeps; Close renders the rest. One goroutine at a time may use the writer.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{dst: dst}
 	r.translator = newTranslator(&o, r.render)

@@ -16,7 +16,8 @@ import (
 // With [Text] the output is the report with more text after addresses: the function of a resolved
 // frame, and its line or module. Each inlined call has a separate line. If only the module of a
 // frame is known, the text is the module. The header lists the step "resolve" if one of the frames
-// in the first 16 MiB was resolved. All else is unchanged.
+// in the first 16 MiB was resolved. Until then, Write holds these bytes back. All else is
+// unchanged.
 //
 // With [JSON] the output is objects of report.schema.json. The calls that share a backtrace form
 // one object with its frames. Each other record is a separate object.
@@ -26,9 +27,8 @@ import (
 // have only the bytes not freed. Labels of [Pprof] are the type of the resource and the contexts of
 // the call.
 //
-// Write prints whole lines. It holds back calls that o.Processing keeps. Until the first frame is
-// resolved, it also holds back all lines, since the header depends on it. Close prints the rest.
-// One goroutine at a time may use the writer.
+// Write prints whole lines, except for calls that o.Processing keeps. Close prints the rest. One
+// goroutine at a time may use the writer.
 func NewReport(w io.Writer, o Options) io.WriteCloser {
 	switch o.Output {
 	case Pprof, Folded, Speedscope:

@@ -119,8 +119,8 @@ func (r closing) findCounted(rec *Record) {
 	}
 }
 
-// renderCounts renders how often each error occurred, with its kind and first function. If one
-// of these is not known, it renders the error's number instead.
+// renderCounts renders how often each error occurred, with its kind and first function. The error's
+// number replaces a kind or function that is not known.
 func (r closing) renderCounts(rec *Record) {
 	r.renderPairs(rec, "Errors by kind and place:", "unique", func(number []byte) {
 		e := r.t.cur.errors[string(number)]

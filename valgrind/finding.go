@@ -171,8 +171,8 @@ func (f *finder) forget() {
 	}
 }
 
-// complete marks the report of a process as complete if its document has ended and its state is
-// FINISHED. The state alone proves nothing, since leaks follow it.
+// complete marks the report of a process as complete if its state is FINISHED. It is called when
+// the document has ended: the state alone proves nothing, since leaks follow it.
 func (f *finder) complete(p *process) {
 	r := f.runOf(p)
 	if to := f.to.Process(r.number); to != nil && r.finished {

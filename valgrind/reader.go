@@ -231,8 +231,8 @@ func (r *Reader) declaration() {
 	}
 }
 
-// endTag ends the innermost element of this name, and the elements in it. It ignores an end tag
-// without an open element.
+// endTag ends the document, or the innermost element of this name with the elements in it. It
+// ignores an end tag without an open element.
 func (r *Reader) endTag(name []byte) {
 	if string(name) == document {
 		r.cutOff()

@@ -125,9 +125,9 @@ func (p *process) countsAsError(kind string) bool {
 	return slices.Contains(strings.Split(p.leakErrors, ","), kind)
 }
 
-// addLeak adds a loss record. Each leak check lists all leaks again. A record begins another
-// check if its number is not above the last one, its total differs, or the process has
-// finished.
+// addLeak adds a loss record, unless the leaks are from a leak_summary. Each leak check lists all
+// leaks again. A record begins another check if its number is not above the last one, its total
+// differs, or the process has finished.
 func (s *summary) addLeak(rec *Record, kind int) {
 	if s.statedLeaks {
 		return

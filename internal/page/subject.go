@@ -18,10 +18,11 @@ type subject struct {
 	crash bool // a signal arrived here, or the function ended the program
 }
 
-// aboutOf returns the frame that a backtrace is about: the innermost own frame with a name. It
-// skips functions that ran after the crash: signal handlers, and functions that end a program.
-// Without such a frame, it returns an own frame without a name. Otherwise the outermost system
-// frame with a name gives the title, or else a frame of the handler, or any other frame.
+// aboutOf returns the frame that a backtrace is about: the innermost own frame with a name, or else
+// without one. It skips functions that ran after the crash: signal handlers, and functions that end
+// a program. If all own frames are skipped or missing, the outermost system frame with a name gives
+// only the title. Without such a frame, aboutOf returns a frame of the handler, or any other frame
+// as the title.
 func aboutOf(s *backtrace.Stack, kinds []html.Kind) subject {
 	own, unnamed, known, handler, other := -1, -1, -1, -1, -1
 	returns, crash := false, false

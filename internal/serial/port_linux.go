@@ -20,9 +20,9 @@ const (
 	majorOwn    = 5 // /dev/tty, /dev/console, /dev/ptmx
 )
 
-// Names reports whether path may lead to a serial port: a character device other than memory
-// devices such as /dev/null, and the terminals of this process. It also returns true for a missing
-// path in /dev or below /dev/serial, where a port may appear later.
+// Names reports whether path may lead to a serial port: a character device that is neither a memory
+// device such as /dev/null nor a terminal of this process. It also returns true for a missing path
+// in /dev or below /dev/serial, where a port may appear later.
 func Names(path string) bool {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
