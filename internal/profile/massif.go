@@ -268,7 +268,7 @@ func (x *massifFile) rewrite(w io.Writer) error {
 type massifWriter struct {
 	x *massifFile
 	w *bufio.Writer
-	// levels by which the children of the current node are indented further, by level
+	// by level of a node: how many levels deeper its children are indented
 	deeper []int
 	b      []byte
 }

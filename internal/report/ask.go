@@ -20,7 +20,7 @@ type Asker struct {
 // An Answer is the result of the lookup of an address.
 type Answer struct {
 	Frames []symbolize.Frame // innermost first; none if no symbol covers the address
-	// why there are no frames; nil if no symbol covers the address
+	// why there are no frames; nil if there are some, or if no symbol covers the address
 	Err     error
 	Pending bool      // the search for the debug file is not finished
 	Kept    bool      // callers may cache the Answer, at most until Until if that is set

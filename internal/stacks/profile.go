@@ -41,7 +41,7 @@ type Mapping struct {
 	File                 string
 	BuildID              string // in hex; empty if unknown
 
-	// Set if the mapping's locations have all known facts of this kind. Viewers symbolize other
+	// Set if the mapping's locations need no further lookup of this kind. Viewers symbolize other
 	// mappings again, if they find the file.
 	HasFunctions, HasFilenames, HasLineNumbers, HasInlineFrames bool
 }
