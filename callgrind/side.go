@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A functionKey identifies a function across builds of a program. A function's levels of
-// recursion, callers (--separate-callers) and compiler clones have one key.
+// A functionKey identifies a function across builds of a program. All levels of recursion, callers
+// (--separate-callers) and compiler clones of a function share its key.
 type functionKey struct {
 	object string // base name without version; empty for the program itself, or if unknown
 	name   string // demangled

@@ -72,7 +72,7 @@ type massifFile struct {
 	// number of the snapshot with the peak, or else of the last one with a tree; 0: none
 	shown  int
 	isPeak bool // shown is the snapshot with the peak
-	// values of the trees of --xtree-memory; Massif's own trees have none
+	// values of the trees of --xtree-memory; empty for Massif's own trees
 	values []stacks.ValueType
 }
 

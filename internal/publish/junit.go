@@ -42,7 +42,7 @@ func JUnit(w io.Writer, r *Result) error {
 type junit struct {
 	*Result
 	w    *bufio.Writer
-	sent countBytes // bytes that w has written
+	sent countBytes // number of bytes that w has written
 
 	suites []*suite
 	texts  map[*findings.Finding]string // texts of findings in several processes

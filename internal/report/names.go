@@ -7,8 +7,8 @@ import (
 )
 
 // Unversioned returns the name of a symbol without its version: memcpy for memcpy@@GLIBC_2.14.
-// versioned reports whether there was one. Symbols of debug files have versions, symbols of
-// stripped libraries do not.
+// versioned reports whether the name had a version. Symbols of debug files have versions, symbols
+// of stripped libraries do not.
 func Unversioned(name string) (plain string, versioned bool) {
 	i := strings.IndexByte(name, '@')
 	if i <= 0 || name[0] == '?' { // MSVC mangles with @
