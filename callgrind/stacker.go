@@ -20,7 +20,7 @@ type stacker struct {
 	scale    []int64 // by measure: units of a value per event
 
 	split     *splitter
-	rank      []uint32 // by node: its rank by name, and its number in the graph
+	rank      []uint32 // by node: its rank by name, which is its number in the graph
 	byRank    []uint32
 	functions []stacks.Function // by node
 	mapping   map[nameID]uint32

@@ -116,7 +116,7 @@ func mode(f []byte, i int) (m Mode, end int, ok bool) {
 
 // pcKind parses the optional field after the address that ends at end.
 func pcKind(f []byte, end int) PCKind {
-	// the field is nearly always ra or pc, so its end is not searched first
+	// the field is nearly always ra or pc: these are tested without a search for its end
 	if n := len(f) - end; n < 3 || n > 3 && f[end+3] != ':' {
 		return Ambiguous
 	}

@@ -360,8 +360,8 @@ func appendFile(dst []byte, d *Detail) []byte {
 	return dst
 }
 
-// executed matches URLs that a browser executes. The operator's template has no such URL: see
-// package source.
+// executed matches URLs that a browser executes. The template for links to sources makes no such
+// URL: see package source.
 var executed = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^[\x00-\x20]*(javascript|data|vbscript)[\t\n\r]*:`)
 })

@@ -70,7 +70,7 @@ type site struct {
 func (r *resolver) profile(p *stacks.Profile, kind mapsKind) error {
 	sites := make([]*site, len(p.Mappings))
 	if r.o.Symbolizer != nil {
-		for i := range p.Locations { // starts the searches for all files, which run at the same time
+		for i := range p.Locations { // start the searches for all files, which run at the same time
 			if l := &p.Locations[i]; l.Mapping != 0 && !isNamed(p, l) {
 				if m := l.Mapping - 1; sites[m] == nil {
 					if err := r.m.take(siteSize); err != nil {
