@@ -27,12 +27,12 @@ func TestLinesThatAreNotOfAProfileAreGivenOn(t *testing.T) {
 	const header = "# callgrind format\nevents: Ir\nfn=f\n"
 	long := strings.Repeat("x", maxLine)
 	tests := []struct{ name, in, want, diagnostics string }{
-		{"words", header + "started\n1 5\n  two words\r\n", "started\n  two words\r\n", `line 4 is not a line of a profile and is printed as one of a log: "started"` + "\n1 more line has the same defect as line 4\n"},
-		{"the last without an end", header + "1 5\nstopped", "stopped\n", `line 5 is not a line of a profile and is printed as one of a log: "stopped"` + "\n"},
-		{"keys and values", header + "1 5\nlevel=info msg=x\ninfo: x\n2 1\nerror: y\n", "level=info msg=x\ninfo: x\nerror: y\n", `line 5 is not a line of a profile and is printed as one of a log: "level=info msg=x"` + "\n2 more lines have the same defect as line 5\n"},
-		{"a key that no header has", "# callgrind format\nlevel: info\nevents: Ir\nfn=f\n1 1\n", "level: info\n", `line 2 is not a line of a profile and is printed as one of a log: "level: info"` + "\n"},
-		{"times", header + "2026-11-22 02:56:30 started\n02:56:31 x\n12 lines read\n1 5\n", "2026-11-22 02:56:30 started\n02:56:31 x\n12 lines read\n", `line 4 is not a line of a profile and is printed as one of a log: "2026-11-22 02:56:30 started"` + "\n" + `line 6 has "lines", which is not a cost and counts as 0` + "\n" + `line 6 has "read", which is not a cost and counts as 0` + "\nline 6 has more costs than the events: line names; the rest is dropped\n2 more lines have the same defect as line 4\n"},
-		{"a long one", header + "1 5\n" + long + "yyy\nend\n", long + "yyy\nend\n", `line 5 is not a line of a profile and is printed as one of a log: "` + long[:60] + `"` + "\n1 more line has the same defect as line 5\n"},
+		{"words", header + "started\n1 5\n  two words\r\n", "started\n  two words\r\n", `line 4 is not a line of a profile and is printed as a line of a log: "started"` + "\n1 more line has the same defect as line 4\n"},
+		{"the last without an end", header + "1 5\nstopped", "stopped\n", `line 5 is not a line of a profile and is printed as a line of a log: "stopped"` + "\n"},
+		{"keys and values", header + "1 5\nlevel=info msg=x\ninfo: x\n2 1\nerror: y\n", "level=info msg=x\ninfo: x\nerror: y\n", `line 5 is not a line of a profile and is printed as a line of a log: "level=info msg=x"` + "\n2 more lines have the same defect as line 5\n"},
+		{"a key that no header has", "# callgrind format\nlevel: info\nevents: Ir\nfn=f\n1 1\n", "level: info\n", `line 2 is not a line of a profile and is printed as a line of a log: "level: info"` + "\n"},
+		{"times", header + "2026-11-22 02:56:30 started\n02:56:31 x\n12 lines read\n1 5\n", "2026-11-22 02:56:30 started\n02:56:31 x\n12 lines read\n", `line 4 is not a line of a profile and is printed as a line of a log: "2026-11-22 02:56:30 started"` + "\n" + `line 6 has "lines", which is not a cost and counts as 0` + "\n" + `line 6 has "read", which is not a cost and counts as 0` + "\nline 6 has more costs than the profile has events; the surplus costs are dropped\n2 more lines have the same defect as line 4\n"},
+		{"a long one", header + "1 5\n" + long + "yyy\nend\n", long + "yyy\nend\n", `line 5 is not a line of a profile and is printed as a line of a log: "` + long[:60] + `"` + "\n1 more line has the same defect as line 5\n"},
 		{"none", header + "1 5\n", "", ""},
 	}
 	for _, tt := range tests {

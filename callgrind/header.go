@@ -32,7 +32,7 @@ func (r *recordReader) header(line, key, value []byte) error {
 	switch k {
 	case "version":
 		if v := string(bytes.TrimSpace(value)); v != "1" {
-			r.complain("version", "has version %.20q of the format; only version 1 is known, and the profile is read as version 1", v)
+			r.complain("version", "has version %.20q of the format; the profile is read as version 1, the only known version", v)
 		}
 	case "positions":
 		r.setPositions(value)
@@ -94,7 +94,7 @@ func (r *recordReader) startPart(key string) error {
 func (r *recordReader) setPositions(value []byte) {
 	words := strings.Fields(string(value))
 	if len(words) == 0 || len(words) > maxPositions {
-		r.complain("none", "names %d numbers for a position; a line number is assumed", len(words))
+		r.complain("none", "names %d numbers for a position; only a line number is assumed", len(words))
 		words = []string{"line"}
 	}
 	r.placed = true
@@ -122,7 +122,7 @@ func (r *recordReader) setColumns(names []string) {
 		if len(name) > maxEventName {
 			r.complain("extra", "has an event name longer than %d bytes; its costs are left out", maxEventName)
 		} else if c = r.ev.column(name); c < 0 {
-			r.complain("extra", "names more than %d events in all", maxEvents)
+			r.complain("extra", "exceeds the limit of %d events in the profile", maxEvents)
 		}
 		r.columns = append(r.columns, c)
 	}
@@ -137,7 +137,7 @@ func (r *recordReader) assume() error {
 		}
 	}
 	r.body = true
-	r.complain("none", "has costs, but no events: line precedes it; the event is called %s", assumed)
+	r.complain("none", "has costs before any events: line; their event is called %s", assumed)
 	r.setColumns([]string{assumed})
 	return nil
 }

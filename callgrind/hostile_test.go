@@ -53,7 +53,7 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 			for range many(20_000_000) {
 				io.WriteString(w, "+1 * 1\n")
 			}
-		}, "costs at new places count only for their functions", int64(many(20_000_000)) + 1},
+		}, "further costs are counted by function only", int64(many(20_000_000)) + 1},
 		{"positions beyond all numbers", func(w io.Writer) {
 			io.WriteString(w, "positions: instr line\nevents: Ir\nfn=f\n")
 			for range 1000 {

@@ -70,7 +70,7 @@ func (r *Report) End() error {
 }
 
 // errNoProfile reports an input without costs.
-const errNoProfile = "not a profile: it has neither an events: line nor costs"
+const errNoProfile = "not a profile: the input has neither an events: line nor costs"
 
 func (r *Report) endReading() error {
 	if len(r.in.labels)+len(r.in.empty) == 0 && !r.in.open { // Begin was not called
@@ -81,7 +81,7 @@ func (r *Report) endReading() error {
 		r.in.labels = r.in.empty
 	}
 	if n := len(r.m.head.commands); n > 1 && len(r.in.labels) > 1 {
-		r.o.report().Report(fmt.Sprintf("the profiles come from %d different commands, and are summed; without the word callgrind, each FILE has a table of its own", n))
+		r.o.report().Report(fmt.Sprintf("the profiles of %d different commands are added up; for a table of each FILE, run symfilter without the word callgrind", n))
 	}
 	return err
 }

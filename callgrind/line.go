@@ -41,12 +41,12 @@ func (r *recordReader) numbers(b []byte) error {
 				r.complain("number", "has %q, which is not a cost and counts as 0", word(b, start))
 				r.pass()
 			} else if _, part, _ := bytes.Cut(b[start:i], []byte(".")); len(bytes.Trim(part, "0")) > 0 {
-				r.complain("fraction", "has %q; its fraction is dropped", b[start:i])
+				r.complain("fraction", "has the cost %q; the fraction is dropped", b[start:i])
 			}
 			r.checkSize(b[start:i])
 		}
 		if column >= len(r.columns) {
-			r.complain("extra", "has more costs than the events: line names; the rest is dropped")
+			r.complain("extra", "has more costs than the profile has events; the surplus costs are dropped")
 			break
 		}
 		some = true
@@ -137,7 +137,7 @@ func (r *recordReader) checkSize(count []byte) {
 		if count[0] == '-' {
 			read = -read
 		}
-		r.complain("large", "has the count %.40s, which is too large; it is read as %d", count, read)
+		r.complain("large", "has the count %.40s, which is out of range and is read as %d", count, read)
 	}
 }
 
@@ -222,7 +222,7 @@ func (r *recordReader) position(b []byte, i int) (pos codePosition, end int, ok 
 			if c == '-' {
 				v = base - d
 				if d > base && n == r.lineIndex {
-					r.complain("number", "refers to a line before the first of its file; the line is unknown")
+					r.complain("number", "has a negative line number; the line is treated as unknown")
 					v = 0
 				}
 			} else if v < base && n == r.lineIndex {

@@ -59,7 +59,7 @@ func (r *renderer) Close() error {
 	for _, n := range slices.Sorted(maps.Keys(r.missing)) {
 		if f := r.objects.file(n); reported < maxDiagnostics && f != nil && f.Err != nil {
 			reported++
-			r.o.report().Report(f.Fault().Error() + "; its addresses remain unresolved")
+			r.o.report().Report(f.Fault().Error() + "; addresses in this file remain unresolved")
 		}
 	}
 	return cmp.Or(err, r.err)

@@ -149,7 +149,7 @@ func (m *model) functionNumber(fn function) uint32 {
 	switch {
 	case ok:
 	case len(m.functions) >= maxFunctions || !m.hasRoom(functionCost, 0):
-		m.r.complain("model", "exceeds the memory for %d functions; further functions are summed as one", len(m.functions))
+		m.r.complain("model", "exceeds the memory for %d functions (--max-memory); further functions are summed as one", len(m.functions))
 	default:
 		n = uint32(len(m.functions))
 		m.functions = append(m.functions, fn)
@@ -169,7 +169,7 @@ func (m *model) isFull(s *sums) bool {
 	}
 	if !m.hasRoom(s.keyCost(), spare) || len(s.keys) >= math.MaxInt32 {
 		m.full = true
-		m.r.complain("model", "exceeds the %d MiB of memory for places (--max-memory); costs at new places count only for their functions", m.r.share.Budget.Most()>>20)
+		m.r.complain("model", "exceeds the %d MiB of memory for costs by line (--max-memory); further costs are counted by function only", m.r.share.Budget.Most()>>20)
 	}
 	return m.full
 }
@@ -204,7 +204,7 @@ func (m *model) widen(events int) {
 		return
 	}
 	if more := (len(m.costs.keys) + len(m.calls.keys)) * 8 * (events - m.costs.width); more > 0 && !m.hasRoom(int64(more)*placeHalves/2, 0) {
-		m.r.complain("model", "exceeds the memory for costs; the costs of the new event are left out")
+		m.r.complain("model", "exceeds the memory for another event (--max-memory); the costs of this event are left out")
 		return
 	}
 	m.costs.widen(events)
@@ -332,7 +332,7 @@ func (m *model) endPart() {
 	if p.totals == nil && strings.HasPrefix(m.head.creator, "callgrind-") {
 		for e, n := range p.summary {
 			if n > p.self[e] {
-				m.r.complain("cut", "ends part %d without totals: the profile is incomplete; its lines add up to %d of %d %s",
+				m.r.complain("cut", "ends part %d without totals: the profile is incomplete, and its lines add up to only %d of %d %s",
 					m.head.parts, p.self[e], n, m.r.Events()[e].Name)
 				break
 			}
@@ -359,7 +359,7 @@ func (m *model) endPart() {
 func (m *model) checkSum(of string, sums []int64) {
 	for e, n := range sums {
 		if n == math.MaxInt64 || n == math.MinInt64 {
-			m.r.complainOf(0, "limit", "adds up to more %s in %s than can be counted; the sum is read as %d", m.r.Events()[e].Name, of, n)
+			m.r.complainOf(0, "limit", "has a sum of %s in %s that is out of range and is read as %d", m.r.Events()[e].Name, of, n)
 			return
 		}
 	}

@@ -159,9 +159,9 @@ func (r *recordReader) Close() error {
 	r.raw = nil
 	switch r.next {
 	case aCall:
-		r.complain("cut", "is the last line, but the call in it has no cost line")
+		r.complain("cut", "is the last line, but its call needs a line with the cost after it")
 	case aJump:
-		r.complain("cut", "is the last line, but the jump in it has no line with its place")
+		r.complain("cut", "is the last line, but its jump needs a line with the position after it")
 	}
 	for _, kind := range []string{"cut", "is too long", "before", "none", "passed", "undefined", "clash", "number", "fraction", "large", "extra", "names", "call", "sums", "model"} {
 		if n := r.complaints[kind] - maxComplaints(kind); n > 0 && r.diagnose != nil {
@@ -280,7 +280,7 @@ func (r *recordReader) pass() {
 	}
 	r.passed = true
 	if r.complaints["passed"] < maxComplaints("passed") {
-		r.complain("passed", "is not a line of a profile and is printed as one of a log: %q", bytes.TrimSpace(r.raw[:min(len(r.raw), 60)]))
+		r.complain("passed", "is not a line of a profile and is printed as a line of a log: %q", bytes.TrimSpace(r.raw[:min(len(r.raw), 60)]))
 	} else {
 		r.complaints["passed"]++
 	}
@@ -342,9 +342,9 @@ func (r *recordReader) spec(line, key, value []byte) error {
 func (r *recordReader) begin() {
 	switch r.next {
 	case aCall:
-		r.complain("call", "is not the expected line with the place and the cost of a call")
+		r.complain("call", "is not the expected line with the position and the cost of a call")
 	case aJump:
-		r.complain("call", "is not the expected line with the place of a jump, which is left out")
+		r.complain("call", "is not the expected line with the position of a jump; the jump is left out")
 	}
 	r.next = aCost
 }
@@ -367,7 +367,7 @@ func (r *recordReader) name(t *table, key, b []byte) nameID {
 	if len(rest) == 0 {
 		name := t.get(id).name()
 		if name == 0 {
-			r.complain("undefined", "uses %s before that number has a name", b[:i+1])
+			r.complain("undefined", "uses %s before the profile names this number", b[:i+1])
 			name = r.text(b[:i+1])
 			t.set(id, definition(name))
 		}
@@ -376,11 +376,11 @@ func (r *recordReader) name(t *table, key, b []byte) nameID {
 	name := r.text(rest)
 	now := definedBy(key, name)
 	if before := t.get(id); before.clashes(now) {
-		r.complain("clash", "gives %s the name %q, but a line of another kind gave it %q: both kinds share one table of numbers, and the later name is used",
+		r.complain("clash", "gives %s the name %q, but a line of another kind gave the same number the name %q; the later name is used",
 			b[:i+1], r.Text(name), r.Text(before.name()))
 	}
 	if !t.set(id, now) {
-		r.complain("names", "gives a name to a number, but too many numbers have names")
+		r.complain("names", "names a number, but the table of named numbers is full; later uses of the number have no name")
 	}
 	return name
 }

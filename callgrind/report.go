@@ -183,13 +183,13 @@ func (r *Report) account(v *resolution) {
 }
 
 // errNoAddresses advises how to get lines and inlined calls for stripped code.
-const errNoAddresses = "costs of stripped code are exact by function only, not by line or inlined call: for these, record with valgrind --tool=callgrind --dump-instr=yes"
+const errNoAddresses = "costs of stripped code are exact by function only; for exact costs by line and inlined call, record with valgrind --tool=callgrind --dump-instr=yes"
 
 // xtreeUnknown is the name of all stripped functions in reports of --xtree-memory and --xtree-leak.
 const xtreeUnknown = "UnknownFn???"
 
 // errNoFrames advises how to get a report with the addresses of stripped code.
-const errNoFrames = "reports of --xtree-memory and --xtree-leak in this form have no addresses of stripped code (" + xtreeUnknown + "): for its names, use --xtree-memory-file=FILE.ms with symfilter profile; for leaks, Memcheck's --xml=yes"
+const errNoFrames = "reports of --xtree-memory and --xtree-leak in this form have no addresses of stripped code (" + xtreeUnknown + "); for its names, record --xtree-memory-file=FILE.ms and run symfilter profile FILE.ms, or for leaks use Memcheck's --xml=yes"
 
 // lacksAddresses reports whether a Callgrind profile lacks the addresses that --dump-instr=yes
 // adds. It returns false if stripped code has at most a hundredth of the first event's costs.

@@ -147,7 +147,7 @@ func TestStacksHaveCallersAfterAFloodOfPlaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(messages, "costs at new places count only for their functions") || strings.Contains(messages, "have no callers") || strings.Contains(messages, "summed as one") {
+		if !strings.Contains(messages, "further costs are counted by function only") || strings.Contains(messages, "have no callers") || strings.Contains(messages, "summed as one") {
 			t.Errorf("compared: %v: messages:\n%s", compared, messages)
 		}
 	}
