@@ -112,7 +112,7 @@ func TestTheDaemonWritesToItsFoldersOnly(t *testing.T) {
 	d.write("c.log", "four")
 	until(t, "the reason is told", func() bool {
 		status, text := d.get("/readyz")
-		return status == http.StatusServiceUnavailable && strings.Contains(text, "permission denied: the folder was replaced after symfilterd was started") && strings.Contains(text, "restart symfilterd")
+		return status == http.StatusServiceUnavailable && strings.Contains(text, "permission denied: the folder was replaced after the start of symfilterd") && strings.Contains(text, "restart symfilterd")
 	})
 	d.signal(syscall.SIGTERM)
 	d.exit()

@@ -236,7 +236,7 @@ func (a *api) refuse(w http.ResponseWriter, err error) {
 	case errors.As(err, &large):
 		refuse(w, http.StatusRequestEntityTooLarge, err.Error())
 	case errors.Is(err, batch.ErrNoRoom):
-		refuse(w, http.StatusServiceUnavailable, "the requests have taken their share of limits.context_bytes; send the request again later, or in parts, or raise the limit")
+		refuse(w, http.StatusServiceUnavailable, "limits.context_bytes leaves no memory for this request; send the request again later, or raise the limit")
 	case a.ctx.Err() != nil:
 		refuseError(w, errStopped)
 	case errors.Is(err, os.ErrDeadlineExceeded):

@@ -97,14 +97,14 @@ func profileError(err error) error {
 	const convert = `; "symfilter profile --output=pprof" converts other profiles`
 	switch {
 	case errors.Is(err, profile.ErrTooLarge):
-		return batch.TooLargef("the profile has more than %d MiB unpacked, or takes more than %d MiB while it is read; send it in several requests, each with some of its samples",
+		return batch.TooLargef("the profile has more than %d MiB unpacked, or takes more than %d MiB while it is read; split its samples over several requests",
 			maxProfile>>20, profile.MemoryShare*maxProfile>>20)
 	case errors.Is(err, profile.ErrNotPprof):
 		return batch.Invalidf("the body is %v; send a pprof profile, plain or compressed by gzip%s", err, convert)
 	case errors.Is(err, profile.ErrUnknown):
 		return batch.Invalidf("the body is not a pprof profile; send protocol buffers of pprof's profile.proto, plain or compressed by gzip%s", convert)
 	case errors.Is(err, profile.ErrCut):
-		return batch.Invalidf("%v; send all of it again", err)
+		return batch.Invalidf("%v; send the whole profile again", err)
 	}
-	return batch.Invalidf("%v; what has written the profile may be able to write another", err)
+	return batch.Invalidf("%v; send a valid pprof profile", err)
 }

@@ -166,14 +166,14 @@ func TestProfilesThatAreRefused(t *testing.T) {
 			"400 the body is not a profile of pprof: a DHAT file; send a pprof profile, plain or compressed by gzip" + convert},
 		{"cut gzip", packed[:len(packed)/2], "400 the body is not a valid gzip file, or ends too early: unexpected EOF\n"},
 		{"damaged gzip", packed[:len(packed)/2] + "damage" + packed[len(packed)/2+6:], "400 the body is not a valid gzip file, or ends too early: "},
-		{"a cut message", field("\x22\x7f"), "400 pprof profile: the profile is cut off: a field of 127 bytes has only 10; send all of it again\n"},
-		{"no values", "\x32\x00\x32\x03cpu", "400 pprof profile: it has no value types; what has written the profile may be able to write another\n"},
+		{"a cut message", field("\x22\x7f"), "400 pprof profile: the profile is cut off: a field of 127 bytes has only 10; send the whole profile again\n"},
+		{"no values", "\x32\x00\x32\x03cpu", "400 pprof profile: it has no value types; send a valid pprof profile\n"},
 		{"a string out of range", field("\x2a\x04\x08\x01\x10\x07"), "400 pprof profile: string 7 is not in the string table, which has 3; what has"},
 		{"a location out of range", field("\x12\x05\x0a\x01\x09\x10\x01"), "400 pprof profile: a sample refers to the location 9, which the profile does not have; what has"},
 		{"two locations of one ID", field("\x22\x02\x08\x01\x22\x02\x08\x01"), "400 pprof profile: two locations have the ID 1; what has"},
 		{"an endless number", field("\x4a" + strings.Repeat("\xff", 12)), unknown},
 		{"a large profile", field(strings.Repeat("\x32\xff\x7f"+strings.Repeat("a", 1<<14-1), maxProfile>>14)),
-			"413 the profile has more than 32 MiB unpacked, or takes more than 128 MiB while it is read; send it in several requests, each with some of its samples\n"},
+			"413 the profile has more than 32 MiB unpacked, or takes more than 128 MiB while it is read; split its samples over several requests\n"},
 		{"many locations", field("") + manyLocations(1<<20), "413 the profile has more than 32 MiB"},
 		{"a bomb", gzipped(strings.Repeat("\x00", maxProfile)).String(), "413 the body unpacks to more than "},
 		{"a bomb in gzip", bomb, "413 the profile has more than 32 MiB"},
@@ -206,7 +206,7 @@ func manyLocations(n int) string {
 
 func TestProfilesShareTheAccountOfLogs(t *testing.T) {
 	d, url := answering(t, "profile: true", "}\nlimits: {context_bytes: 16MiB")
-	const full = "503 text/plain; charset=utf-8\nthe requests have taken their share of limits.context_bytes; send the request again later, or in parts, or raise the limit\nheader Retry-After: 1\n"
+	const full = "503 text/plain; charset=utf-8\nlimits.context_bytes leaves no memory for this request; send the request again later, or raise the limit\nheader Retry-After: 1\n"
 	small := pprofOf(t, serverProfile())
 	large := "\x0a\x04\x08\x01\x10\x02\x32\x00\x32\x03cpu\x32\x01s" + manyLocations(64<<10)
 	if got := post(t, "POST", url+"/v1/profile", strings.NewReader(large)); got != full {

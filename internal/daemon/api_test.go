@@ -252,7 +252,7 @@ func TestRequestsToTheServiceShareTheAccountOfLogs(t *testing.T) {
 	owesNothing(t, d)
 	c.borrow(1 << 20)
 	got := post(t, "POST", url+"/v1/symbolize", strings.NewReader(`{"frames":[`+runFrame+`]}`))
-	want := "503 text/plain; charset=utf-8\nthe requests have taken their share of limits.context_bytes; send the request again later, or in parts, or raise the limit\nheader Retry-After: 1\n"
+	want := "503 text/plain; charset=utf-8\nlimits.context_bytes leaves no memory for this request; send the request again later, or raise the limit\nheader Retry-After: 1\n"
 	if got != want {
 		t.Errorf("got %s", got)
 	}

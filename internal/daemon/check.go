@@ -62,7 +62,7 @@ func (p *parser) service(s *Service) {
 	if s.Listen != "" {
 		p.listener("service", "listen", s.Listen, false, s.AllowRemote, s.TLS)
 		if n := p.given("service", "listen"); n != nil && len(s.paths()) == 0 && p.complete("service") {
-			p.fault(n, "service.listen", "answers nothing: set symbolize, profile, mozilla, symbolicator or debuginfod to true")
+			p.fault(n, "service.listen", "no protocol is on: set symbolize, profile, mozilla, symbolicator or debuginfod to true")
 		}
 	}
 	p.halves("service.tls", s.TLS, true)
@@ -95,7 +95,7 @@ func (p *parser) pipeline(c *Pipeline, path string) {
 	if waits := path + ".patience"; c.Patience.Never {
 		for _, name := range []string{"local", "servers", "per_minute"} {
 			if n := p.given(waits, name); n != nil {
-				p.fault(n, join(waits, name), "has no effect with never: true: remove one of the two")
+				p.fault(n, join(waits, name), "has no effect if never is true: remove one of the two keys")
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func (p *parser) useless(path string, s *Section) {
 			continue
 		}
 		if !slices.ContainsFunc(k.With, func(name string) bool { return p.given(path, name) != nil }) {
-			p.fault(n, join(path, k.Name), "has no effect without %s: remove it", listed(k.With, "or"))
+			p.fault(n, join(path, k.Name), "has no effect without %s: remove the key", listed(k.With, "or"))
 		}
 	}
 }
@@ -155,7 +155,7 @@ func (p *parser) input(c *Input, path string) {
 		}
 	}
 	if n := p.given(path, "framing"); n != nil && datagrams {
-		p.fault(n, path+".framing", "has no effect: a datagram is a message; remove it")
+		p.fault(n, path+".framing", "has no effect on datagrams, each of which is one message: remove the key")
 	}
 	if n := p.given(path, "path"); n != nil && !strings.HasPrefix(c.Path, "/") {
 		p.fault(n, path+".path", "%q must begin with /, like /v1/filter", printable(c.Path))
@@ -191,10 +191,10 @@ func (p *parser) listener(path, name, address string, datagrams, remote bool, tl
 		}
 	}
 	if tls != nil && (datagrams || a.network == "unix") {
-		p.fault(p.given(path, "tls"), path+".tls", "has no effect with %s: remove it", a.network)
+		p.fault(p.given(path, "tls"), path+".tls", "has no effect with %s: remove the key", a.network)
 	}
 	if mode := p.given(path, "mode"); mode != nil && !strings.HasPrefix(a.network, "unix") {
-		p.fault(mode, path+".mode", "has no effect with %s: remove it", a.network)
+		p.fault(mode, path+".mode", "has no effect with %s: remove the key", a.network)
 	}
 }
 
@@ -229,21 +229,21 @@ func (p *parser) output(c *Pipeline, path string) {
 		case network == "udp" || network == "unixgram":
 			p.fault(n, path+".peer", "a sender of datagrams reads no answer: set another output")
 		case in.HTTP == "" && in.Listen == "" && (in.Stdin || in.Files != nil):
-			p.fault(n, path+".peer", "the input has no peer to answer: set output.file or output.stdout, or receive the input by input.listen or input.http")
+			p.fault(n, path+".peer", "only input.listen and input.http have a peer to answer: set another output")
 		}
 	}
 	fields := strings.Count(out.File, peerField)
 	switch n := p.given(path, "file"); {
 	case n == nil || out.File == "":
 	case fields > 0 && in.Stdin:
-		p.fault(n, path+".file", "%s is the name of a peer or of a followed file, and standard input has neither: remove it", peerField)
+		p.fault(n, path+".file", "%s needs a peer or a followed file, and standard input has neither: remove the field", peerField)
 	case fields > 1 || strings.Contains(filepath.Dir(out.File), peerField):
 		p.fault(n, path+".file", "%s may appear only once, and not in a folder's name: all files of a pipeline are in one folder", peerField)
 	case strings.HasSuffix(out.File, "/"):
 		p.fault(n, path+".file", "%q is a folder: append the name of a file", printable(out.File))
 	}
 	if n := p.given(path, "open_files"); n != nil && out.File != "" && fields == 0 {
-		p.fault(n, path+".open_files", "has no effect without %s in file: remove it", peerField)
+		p.fault(n, path+".open_files", "has no effect without %s in file: remove the key", peerField)
 	}
 	if n := p.given(path, "connect"); n != nil && out.Connect != "" {
 		a, err := parseAddress(out.Connect, false)
@@ -251,13 +251,13 @@ func (p *parser) output(c *Pipeline, path string) {
 			p.fault(n, path+".connect", "%q is not an address: write tcp:HOST:PORT or unix:PATH", printable(out.Connect))
 		}
 		if out.TLS != nil && a.network == "unix" {
-			p.fault(p.given(path, "tls"), path+".tls", "has no effect with unix: remove it")
+			p.fault(p.given(path, "tls"), path+".tls", "has no effect with unix: remove the key")
 		}
 	}
 	p.halves(path+".tls", out.TLS, false)
 	for _, pattern := range in.Files {
 		if matches, err := filepath.Match(pattern, out.File); err == nil && matches && out.File != "" && !slices.ContainsFunc(in.ExcludePath, func(e string) bool { ok, _ := filepath.Match(e, out.File); return ok }) {
-			p.fault(p.given(path, "file"), path+".file", "the input's pattern %q matches this file, so the pipeline would read its own lines: write elsewhere, or add the file to exclude_path", printable(pattern))
+			p.fault(p.given(path, "file"), path+".file", "the input's pattern %q matches this file, so the pipeline would read its own lines: name another file, or add this one to exclude_path", printable(pattern))
 			break
 		}
 	}
@@ -284,7 +284,7 @@ func (c *Config) conflicts() (all Faults) {
 		}
 		owner[what] = key
 	}
-	const twice = "%s has this address too: give each its own"
+	const twice = "%s has this address too: give one of them another address"
 	if c.Admin.Listen != "" {
 		claim(canonical(c.Admin.Listen), "admin.listen", twice)
 	}
@@ -293,10 +293,10 @@ func (c *Config) conflicts() (all Faults) {
 	serve := func(web string, paths []string, key, section string, tls *TLS) {
 		web = canonical(web)
 		for _, path := range paths {
-			claim(web+" "+path, key, "%s has the path %s on this address too: give each its own", printable(path))
+			claim(web+" "+path, key, "%s has the path %s on this address too: give one of them another path", printable(path))
 		}
 		if at, taken := owner[web]; taken {
-			fault(key, "%s has this address: give each its own", at)
+			fault(key, "%s has this address: give one of them another address", at)
 		}
 		if other, taken := servers[web]; !taken {
 			servers[web], certs[web] = section, tls
@@ -328,7 +328,7 @@ func (c *Config) conflicts() (all Faults) {
 			serve(web, paths, key, "pipelines."+name+".input", in.TLS)
 		}
 		if out.File != "" {
-			claim("file "+filepath.Clean(out.File), "pipelines."+name+".output.file", "%s appends to this file too: give each its own")
+			claim("file "+filepath.Clean(out.File), "pipelines."+name+".output.file", "%s appends to this file too: give one of them another file")
 		}
 	}
 	return all

@@ -267,5 +267,5 @@ func (box *confinement) explain(err error, dir string) error {
 	if box == nil || box.state.Landlock == 0 || !errors.Is(err, fs.ErrPermission) || within(dir, box.writes) {
 		return err
 	}
-	return fmt.Errorf("%w: the folder was replaced after symfilterd was started, and its sandbox does not let it write there: %s", err, restart)
+	return fmt.Errorf("%w: the folder was replaced after the start of symfilterd, and the sandbox allows writing only to the old one: %s", err, restart)
 }

@@ -151,7 +151,7 @@ func (a *api) file(w http.ResponseWriter, r *http.Request) {
 func absent(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(http.StatusNotFound)
-	io.WriteString(w, "no place has the file\n")
+	io.WriteString(w, "the file was not found\n")
 }
 
 // A stalling is a response with a deadline for each part of a file: see depotStall.

@@ -62,7 +62,7 @@ func TestDebugFilesAreServed(t *testing.T) {
 	d, url := answering(t, "debuginfod: true", "")
 	url += buildIDPath
 	whole := fmt.Sprintf("size %d: 200 %s", len(data), data)
-	const absent, paths = "404 no place has the file\n", "404 paths are /buildid/ID/debuginfo, executable, section/NAME and source/PATH\n"
+	const absent, paths = "404 the file was not found\n", "404 paths are /buildid/ID/debuginfo, executable, section/NAME and source/PATH\n"
 	for _, tt := range []struct {
 		name, method, path string
 		headers            []string
@@ -165,7 +165,7 @@ func TestServersBehindAreAskedOnceForAll(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	for range 2 { // the second answer comes from the negative cache
-		if got, want := got(t, "GET", url+"/executable"), "404 no place has the file\n"; got != want {
+		if got, want := got(t, "GET", url+"/executable"), "404 the file was not found\n"; got != want {
 			t.Errorf("got %q", got)
 		}
 	}
@@ -205,7 +205,7 @@ func TestLoopsOfServersEnd(t *testing.T) {
 	started(t, configuration(t, dir, passingOn(second, "second", "http://"+first, b.URL)), Options{})
 	_, data := debugFile(t)
 	whole := fmt.Sprintf("size %d: 200 %s", len(data), data)
-	const absent = "404 no place has the file\n"
+	const absent = "404 the file was not found\n"
 	for _, addr := range []string{first, second} {
 		if got := got(t, "GET", "http://"+addr+buildIDPath+"00112233/debuginfo"); got != absent {
 			t.Errorf("got %q", got)
@@ -238,7 +238,7 @@ func TestAHangingServerHoldsUpNoOtherFile(t *testing.T) {
 	d, url := answering(t, "debuginfod: true, symbolize: true, wait: 10m", ", debuginfod_urls: [\""+b.URL+"\"]")
 	var all sync.WaitGroup
 	all.Go(func() {
-		if got := got(t, "GET", url+buildIDPath+"00112233/debuginfo"); got != "404 no place has the file\n" {
+		if got := got(t, "GET", url+buildIDPath+"00112233/debuginfo"); got != "404 the file was not found\n" {
 			t.Errorf("got %q", got)
 		}
 	})

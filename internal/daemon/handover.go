@@ -84,7 +84,7 @@ func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 	for _, t := range all {
 		if !t.hasBegun() {
 			if leaving.Err() == nil {
-				t.p.log.Warn("the output blocks, or is slow: the new input begins when the lines of the old one are written")
+				t.p.log.Warn("the output blocks or is slow: the new input begins after the lines of the old input are written")
 			}
 			continue
 		}
@@ -105,7 +105,7 @@ func (p *pipeline) remove() (gone chan struct{}) {
 	go func() {
 		defer close(gone)
 		if !p.endsUnlessBlocked() {
-			p.log.Warn("the pipeline was removed or renamed while its output blocked: lines that it had read were not written")
+			p.log.Warn("the pipeline was removed or renamed while its output blocked: lines already read were not written")
 			p.stage.Load().end()
 			<-p.done
 		}
@@ -217,7 +217,7 @@ func (s *stateRoom) path(h *house, state, name string) string {
 	if s.private == "" {
 		dir, err := os.MkdirTemp(privateRoot(), "symfilterd-")
 		if err != nil {
-			h.log.Warn("no folder for checkpoints can be made: a reload that changes an input reads its files again; set state", "error", err)
+			h.log.Warn("no temporary folder for checkpoints: a reload that changes an input reads its files again; set the key state", "error", err)
 			return ""
 		}
 		s.private = dir

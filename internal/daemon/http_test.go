@@ -370,7 +370,7 @@ func TestInputsOfOneServerHaveTheirOwnPaths(t *testing.T) {
 	other := configuration(t, dir, webConfig(addr, "  journal: {input: {journal_upload: \"ADDR\", path: /a}, output: {file: DIR/out.log}}\n"))
 	c.Pipelines["journal"] = other.Pipelines["journal"]
 	_, err := New(c, Options{Log: slog.New(slog.DiscardHandler)})
-	want := Faults{{Key: "pipelines.journal.input.journal_upload", Problem: "pipelines.app.input.http has the path /a/upload on this address too: give each its own"}}
+	want := Faults{{Key: "pipelines.journal.input.journal_upload", Problem: "pipelines.app.input.http has the path /a/upload on this address too: give one of them another path"}}
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

@@ -112,7 +112,7 @@ func newFileOutput(c Output, log *slog.Logger) (*fileOutput, error) {
 		}
 	}
 	if err := writable(o.dir); err != nil {
-		return nil, fmt.Errorf("output.file: write to the folder %s: %w", o.dir, err)
+		return nil, fmt.Errorf("output.file: symfilterd cannot write to the folder %s: %w", o.dir, err)
 	}
 	return o, nil
 }

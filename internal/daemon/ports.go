@@ -471,7 +471,7 @@ func parseAddress(s string, datagrams bool) (address, error) {
 	case "unix", "unixgram":
 		switch {
 		case name == "" || strings.HasPrefix(name, "@"):
-			return a, fmt.Errorf("%q: the path of a socket is missing; abstract names are not supported: they have no owner and no mode", s)
+			return a, fmt.Errorf("%q: the path of a socket is missing (abstract names, which have no owner and no mode, are not supported)", s)
 		case len(name) > maxSocketPath:
 			return a, fmt.Errorf("%q: the path has %d bytes; a socket's path may have at most %d", s, len(name), maxSocketPath)
 		}
@@ -517,7 +517,7 @@ func remoteRefused(name string, remote bool, to admission) error {
 	case !remote || to.allowRemote || to.tls != nil:
 		return nil
 	case strings.HasPrefix(name, "udp:"):
-		return fmt.Errorf("%s: other machines can send to it, and datagrams can be forged: listen on 127.0.0.1, or set allow_remote: true", name)
+		return fmt.Errorf("%s is open to other machines, which can forge datagrams; listen on 127.0.0.1, or set allow_remote: true", name)
 	}
 	return fmt.Errorf("%s is open to other machines; listen on 127.0.0.1 or on a unix socket, set certificate and key in tls, or set allow_remote: true", name)
 }

@@ -93,16 +93,16 @@ func (a address) clear() error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
-		return errors.New("the file is not a socket, and is not replaced: choose another path, or remove it")
+		return errors.New("the file at this path is not a socket, and is not replaced: remove the file, or choose another path")
 	}
 	for _, network := range []string{"unix", "unixgram"} {
 		c, err := net.DialTimeout(network, a.name, staleTime)
 		if err == nil {
 			c.Close()
-			return errors.New("another process listens there")
+			return errors.New("another process listens on this socket: choose another path, or stop that process")
 		}
 		if !refused(err) && !wrongType(err) {
-			return fmt.Errorf("does another process listen there? %w", err)
+			return fmt.Errorf("cannot check whether another process listens on this socket: %w", err)
 		}
 	}
 	return os.Remove(a.name)

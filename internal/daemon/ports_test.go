@@ -40,8 +40,8 @@ func TestAddressesAreRead(t *testing.T) {
 		{"127.0.0.1:514", true, `"127.0.0.1:514" is not an address: write udp:HOST:PORT, unixgram:PATH or systemd:NAME`},
 		{"5170", false, `"5170" is not an address: write tcp:HOST:PORT, unix:PATH or systemd:NAME`},
 		{"tcp:5170", false, `"tcp:5170": address 5170: missing port in address; write tcp:HOST:PORT, an IPv6 host in brackets`},
-		{"unix:", false, `"unix:": the path of a socket is missing; abstract names are not supported: they have no owner and no mode`},
-		{"unix:@app", false, `"unix:@app": the path of a socket is missing; abstract names are not supported: they have no owner and no mode`},
+		{"unix:", false, `"unix:": the path of a socket is missing (abstract names, which have no owner and no mode, are not supported)`},
+		{"unix:@app", false, `"unix:@app": the path of a socket is missing (abstract names, which have no owner and no mode, are not supported)`},
 		{"systemd:", false, `"systemd:": the name of a socket is missing: write systemd:NAME with the FileDescriptorName= of the socket unit`},
 	} {
 		a, err := parseAddress(tt.in, tt.datagrams)
@@ -74,7 +74,7 @@ func TestOtherMachinesNeedTLSOrPermission(t *testing.T) {
 		{"tcp:log.example:0", admission{}, "tcp:log.example:0" + remedy},
 		{"tcp::0", admission{allowRemote: true}, ""},
 		{"tcp::0", admission{tls: &TLS{}}, ""},
-		{"udp::0", admission{}, "udp::0: other machines can send to it, and datagrams can be forged: listen on 127.0.0.1, or set allow_remote: true"},
+		{"udp::0", admission{}, "udp::0 is open to other machines, which can forge datagrams; listen on 127.0.0.1, or set allow_remote: true"},
 	} {
 		a, err := parseAddress(tt.address, strings.HasPrefix(tt.address, "udp"))
 		if err == nil {
@@ -114,7 +114,7 @@ func TestFilesInThePlaceOfASocket(t *testing.T) {
 	if info, err := os.Lstat(path); err != nil || runtime.GOOS == "linux" && info.Mode() != os.ModeSocket|0o600 {
 		t.Errorf("got %v, %v; want a socket of mode 0600", info.Mode(), err)
 	}
-	if _, err := open(); errorText(err) != "listen on "+address+": another process listens there" {
+	if _, err := open(); errorText(err) != "listen on "+address+": another process listens on this socket: choose another path, or stop that process" {
 		t.Errorf("in use: got %v", err)
 	}
 	first.Close()
@@ -142,7 +142,7 @@ func TestFilesInThePlaceOfASocket(t *testing.T) {
 	if got, err := os.ReadFile(path); string(got) != "precious" {
 		t.Errorf("Close has removed a file that is not the socket: %v", err)
 	}
-	if _, err := open(); errorText(err) != "listen on "+address+": the file is not a socket, and is not replaced: choose another path, or remove it" {
+	if _, err := open(); errorText(err) != "listen on "+address+": the file at this path is not a socket, and is not replaced: remove the file, or choose another path" {
 		t.Errorf("another file: got %v", err)
 	}
 }

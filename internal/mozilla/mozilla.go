@@ -364,7 +364,7 @@ func (m *module) key() string { return m.name + "/" + m.debugID }
 func messageOf(r batch.Reason) string {
 	switch r {
 	case batch.NoFile:
-		return "no place has a file with this ID"
+		return "no file with this ID was found"
 	case batch.Pending:
 		return "the file is still searched for; send the request again later"
 	case batch.Fault:

@@ -31,10 +31,10 @@ func TestRequestsOfProfilersAreAnswered(t *testing.T) {
 			{"frame":2,"module_offset":"0x14c","module":"fixed","function":"main","function_offset":"0x0","file":"/src/a.cpp","line":18},
 			{"frame":3,"module_offset":"0x5","module":"<unknown>"}],[]],
 		"found_modules":{"server/17CC43DA677C8642DC64206EEBED748F0":true,"gone.so/000102030405060708090A0B0C0D0E0F0":false,"fixed/A3A2A1A0A5A4A7A600000000000000000":true},
-		"module_errors":{"gone.so/000102030405060708090A0B0C0D0E0F0":[{"name":"no_file","message":"no place has a file with this ID"}]}},
+		"module_errors":{"gone.so/000102030405060708090A0B0C0D0E0F0":[{"name":"no_file","message":"no file with this ID was found"}]}},
 		{"stacks":[[{"frame":0,"module_offset":"0x3fd6","module":"server"},{"frame":1,"module_offset":"0xffffffff","module":"server"}]],
 		"found_modules":{"server/":false},
-		"module_errors":{"server/":[{"name":"no_file","message":"no place has a file with this ID"}]}},
+		"module_errors":{"server/":[{"name":"no_file","message":"no file with this ID was found"}]}},
 		{"stacks":[[{"frame":0,"module_offset":"0x3fd6","module":"libserver.so","function":"Server::run()","function_offset":"0x26","file":"/src/server/server.cc","line":47}]],
 		"found_modules":{"libserver.so/DA43CC177C674286DC64206EEBED748FDE112BED":true}}]}`)
 	if diff := cmp.Diff(want, batchtest.Indented(t, batchtest.Answer(t, Symbolicate, batchtest.Symbols(t, 1<<20), request))); diff != "" {
