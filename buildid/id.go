@@ -35,7 +35,7 @@ func Parse(digits []byte) (ID, error) {
 	copy(padded[pad:], digits)
 	var raw [maxIDLen]byte
 	if _, err := hex.Decode(raw[:n], padded[:2*n]); err != nil {
-		return ID{}, fmt.Errorf("%w: %q holds something other than hex digits", ErrInvalidID, digits)
+		return ID{}, fmt.Errorf("%w: %q has characters that are not hex digits", ErrInvalidID, digits)
 	}
 	return ID{string(raw[:n])}, nil
 }

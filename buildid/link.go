@@ -33,7 +33,7 @@ func findLink(ctx context.Context, l link, near string, dirs []string, id ID, no
 	}
 	places := linkPlaces(l.Name, near, dirs)
 	if len(places) == 0 {
-		s.noteMiss(l.Name, "the program that links to it has no path, so its folder is unknown")
+		s.noteMiss(l.Name, "the program with the debug link has no path, so its folder is unknown")
 	}
 	for _, place := range places {
 		if f := s.tryLink(place, l.CRC, near); f != nil {
@@ -53,7 +53,7 @@ func notBase(name string) string {
 	case strings.ContainsRune(name, 0):
 		return "a name with a NUL byte is not a file name"
 	case strings.ContainsAny(name, `/\`) || name != filepath.Base(name) || !filepath.IsLocal(name) || name == ".":
-		return "only a name without a folder is looked for"
+		return "a debug link must be a file name without a folder"
 	}
 	return ""
 }
@@ -144,7 +144,7 @@ func (s *search) checkSum(f *File, crc uint32, near string) error {
 
 func sum(ctx context.Context, r io.ReaderAt, size int64) (uint32, error) {
 	if size > maxSummed {
-		return 0, fmt.Errorf("%d bytes are too many for a checksum: the limit is %d", size, int64(maxSummed))
+		return 0, fmt.Errorf("too large for a checksum: the file has %d bytes, and the limit is %d", size, int64(maxSummed))
 	}
 	buf := make([]byte, min(size, sumChunk))
 	crc := uint32(0)

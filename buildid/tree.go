@@ -33,7 +33,7 @@ func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, er
 		return nil, s.miss()
 	}
 	if q.ID.Len() < minPathID {
-		s.noteMiss(t.dir, "a build ID of fewer than 2 bytes has no place in a tree")
+		s.noteMiss(t.dir, "a build ID of fewer than 2 bytes cannot be looked up in a .build-id folder")
 		return nil, s.miss()
 	}
 	places := t.places(q.ID)

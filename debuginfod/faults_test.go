@@ -153,8 +153,8 @@ func TestFaultsOfAServer(t *testing.T) {
 		{"drops", slowly(good, 100, 50*time.Millisecond), "sent less than 100 KiB within 3s"},
 		{"silence", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "did not answer within 3s"},
 		{"redirects in a circle", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) }, "redirects more than 3 times"},
-		{"redirects to a file", sendsTo("file:///etc/passwd"), "redirects to nowhere: refused"},
-		{"redirects to nothing", status(302), "redirects to nowhere: refused"},
+		{"redirects to a file", sendsTo("file:///etc/passwd"), "redirects to a target other than an http or https URL: refused"},
+		{"redirects to nothing", status(302), "redirects to a target other than an http or https URL: refused"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -211,24 +211,24 @@ func TestServersThatCannotBeAsked(t *testing.T) {
 		{closed.URL, closed.URL, "refuses connections"},
 		{"file:///usr/lib/debug", "file:///usr/lib/debug", `refused: "file:" is neither http nor https`},
 		{"ftp://me:secret@h/", "ftp://xxxxx@h", `refused: "ftp:" is neither http nor https`},
-		{"me:secret@h", "xxxxx@h", "refused: it does not begin with http:// or https://"},
-		{"me:secret@h:8002/x", "xxxxx@h:8002/x", "refused: it does not begin with http:// or https://"},
-		{"secret@h", "xxxxx@h", "refused: it does not begin with http:// or https://"},
-		{"//me:secret@h/", "xxxxx@h", "refused: it does not begin with http:// or https://"},
-		{"me:sec@secret@h", "xxxxx@h", "refused: it does not begin with http:// or https://"},
-		{"me:secret://x@h", "xxxxx@h", "refused: it does not begin with http:// or https://"},
-		{"http:me:secret@h", "xxxxx@h", "refused: it does not begin with http:// or https://"},
-		{"http://me:secret@/", "http://xxxxx@", "refused: its URL names no host"},
-		{"https://h/?token=secret", "https://h/?xxxxx", "refused: its URL has a query or a fragment"},
-		{"https://me:secret@h/#secret", "https://xxxxx@h/#xxxxx", "refused: its URL has a query or a fragment"},
+		{"me:secret@h", "xxxxx@h", "refused: the URL does not begin with http:// or https://"},
+		{"me:secret@h:8002/x", "xxxxx@h:8002/x", "refused: the URL does not begin with http:// or https://"},
+		{"secret@h", "xxxxx@h", "refused: the URL does not begin with http:// or https://"},
+		{"//me:secret@h/", "xxxxx@h", "refused: the URL does not begin with http:// or https://"},
+		{"me:sec@secret@h", "xxxxx@h", "refused: the URL does not begin with http:// or https://"},
+		{"me:secret://x@h", "xxxxx@h", "refused: the URL does not begin with http:// or https://"},
+		{"http:me:secret@h", "xxxxx@h", "refused: the URL does not begin with http:// or https://"},
+		{"http://me:secret@/", "http://xxxxx@", "refused: the URL names no host"},
+		{"https://h/?token=secret", "https://h/?xxxxx", "refused: the URL has a query or a fragment"},
+		{"https://me:secret@h/#secret", "https://xxxxx@h/#xxxxx", "refused: the URL has a query or a fragment"},
 		{"http://me:secret@h,https://you:secret@i", "http://xxxxx@i", "refused: separate the URLs with blanks, as elfutils wants them"},
 		{"https://h;http://i", "https://h;http://i", "refused: separate the URLs with blanks, as elfutils wants them"},
 		{"https://h,", "https://h,", "refused: separate the URLs with blanks, as elfutils wants them"},
-		{"nonsense", "nonsense", "refused: it does not begin with http:// or https://"},
+		{"nonsense", "nonsense", "refused: the URL does not begin with http:// or https://"},
 		{"localhost:8002", "localhost:8002", `refused: "localhost:" is neither http nor https`},
-		{"http://", "http:", "refused: its URL names no host"},
+		{"http://", "http:", "refused: the URL names no host"},
 		{"http://me:secret@[h", "a server of DEBUGINFOD_URLS", "refused: not a URL"},
-		{"http://h/?key=1", "http://h/?xxxxx", "refused: its URL has a query or a fragment"},
+		{"http://h/?key=1", "http://h/?xxxxx", "refused: the URL has a query or a fragment"},
 		{"http://name.invalid", "http://name.invalid", "its name "},
 	}
 	for _, tt := range tests {
@@ -384,7 +384,7 @@ func TestLongRetryAfterIsNotWaitedFor(t *testing.T) {
 		w.WriteHeader(503)
 	})
 	c := newClient(t, Options{RetryLimit: 5}, s.URL)
-	for _, want := range []string{`^S: 503: cannot answer now$`, `^S: not asked: it failed before; the next request is possible in (50m0s|49m\d+s)$`} {
+	for _, want := range []string{`^S: 503: cannot answer now$`, `^S: not asked: the last request failed; the next one is possible in (50m0s|49m\d+s)$`} {
 		_, notes, _ := find(t, c, buildid.Query{ID: testID(1)}, s.URL, "S")
 		if len(notes) != 1 || !regexp.MustCompile(want).MatchString(notes[0]) {
 			t.Errorf("got notes %q, want %s", notes, want)

@@ -113,7 +113,7 @@ func (c *Client) recall(all []*contender, l look) {
 // answered describes a remembered answer: its age, and how long it is still believed.
 func answered(at time.Time, missFor time.Duration) string {
 	age := max(time.Since(at), 0)
-	return fmt.Sprintf("it answered %v ago, and is not asked again for %v", age.Round(time.Second), max(missFor-age, 0).Round(time.Second))
+	return fmt.Sprintf("the server answered %v ago, and is not asked again for %v", age.Round(time.Second), max(missFor-age, 0).Round(time.Second))
 }
 
 // missReason describes a remembered miss: which servers answered, and when.
@@ -132,8 +132,8 @@ func (l *look) missReason() string {
 	}
 	age := max(time.Since(at), 0)
 	if !l.miss {
-		return fmt.Sprintf("%s had no such file %v ago; that is too long ago to rely on", who, age.Round(time.Second))
+		return fmt.Sprintf("%s had no such file %v ago; this answer has expired", who, age.Round(time.Second))
 	}
-	return fmt.Sprintf("%s had no such file %v ago; remembered for %v more, or until this file is removed",
+	return fmt.Sprintf("%s had no such file %v ago; this answer is kept for %v more, or until this file is removed",
 		who, age.Round(time.Second), max(l.missFor-age, 0).Round(time.Second))
 }

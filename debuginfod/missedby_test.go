@@ -27,8 +27,8 @@ func TestAMissIsOfTheServersThatAnswered(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
 	q := buildid.Query{ID: id, Kind: buildid.Alt}
-	const remembered = "CACHE/ID/debuginfo: OLD had no such file T ago; remembered for T more, or until this file is removed"
-	const recalled = "OLD: no such file; remembered: it answered T ago, and is not asked again for T"
+	const remembered = "CACHE/ID/debuginfo: OLD had no such file T ago; this answer is kept for T more, or until this file is removed"
+	const recalled = "OLD: no such file; remembered: the server answered T ago, and is not asked again for T"
 	tests := []struct {
 		name     string
 		servers  string // servers of the second client: old and none have no file, has has the file
@@ -140,7 +140,7 @@ func TestAnswersOfServersExpireOneByOne(t *testing.T) {
 func TestMissesOfUnknownServers(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
-	const reason = "CACHE/ID/debuginfo: the servers that another program asked had no such file T ago; remembered for T more, or until this file is removed"
+	const reason = "CACHE/ID/debuginfo: the servers that another program asked had no such file T ago; this answer is kept for T more, or until this file is removed"
 	for name, plant := range map[string]func(t *testing.T, path string){
 		"no names": func(t *testing.T, path string) {},
 		"older than the miss": func(t *testing.T, path string) {

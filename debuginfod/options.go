@@ -247,13 +247,13 @@ func newServer(prefix string) *server {
 	case err != nil: // the error holds the URL, which may hold a password
 		s.name, s.refused = "a server of DEBUGINFOD_URLS", "refused: not a URL"
 	case u.Scheme == "" || u.Opaque != "" && strings.Contains(u.Opaque, "@"): // user:password@host
-		s.name, s.refused = redacted(s.prefix), "refused: it does not begin with http:// or https://"
+		s.name, s.refused = redacted(s.prefix), "refused: the URL does not begin with http:// or https://"
 	case u.Scheme != "http" && u.Scheme != "https":
 		s.name, s.refused = redacted(s.prefix), fmt.Sprintf("refused: %q is neither http nor https", u.Scheme+":")
 	case u.Host == "" || u.Opaque != "":
-		s.name, s.refused = redacted(s.prefix), "refused: its URL names no host"
+		s.name, s.refused = redacted(s.prefix), "refused: the URL names no host"
 	case u.RawQuery != "" || u.Fragment != "":
-		s.name, s.refused = redacted(s.prefix), "refused: its URL has a query or a fragment"
+		s.name, s.refused = redacted(s.prefix), "refused: the URL has a query or a fragment"
 	default:
 		s.user, u.User = u.User, nil
 		s.url, s.name = u, u.String()

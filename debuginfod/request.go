@@ -133,7 +133,7 @@ func (c *Client) get(ctx context.Context, s *server, path string) (*http.Respons
 		next, err := at.Parse(to)
 		switch {
 		case err != nil || to == "" || next.Host == "" || next.Scheme != "http" && next.Scheme != "https":
-			return nil, failuref("redirects to nowhere: refused")
+			return nil, failuref("redirects to a target other than an http or https URL: refused")
 		case at.Scheme == "https" && next.Scheme != "https":
 			return nil, failuref("redirects from https to http: refused")
 		case hops == maxRedirects:

@@ -114,9 +114,9 @@ func (s *server) allow(now time.Time) (said string, ok bool) {
 		return "", true
 	}
 	if wait := s.breaker.until.Sub(now); wait > 0 {
-		return fmt.Sprintf("not asked: it failed before; the next request is possible in %v", wait.Round(time.Second)), false
+		return fmt.Sprintf("not asked: the last request failed; the next one is possible in %v", wait.Round(time.Second)), false
 	}
-	return "not asked: it failed before and another request is trying it", false
+	return "not asked: the last request failed, and another one is in progress", false
 }
 
 // outcome reports the outcome of a request to the breaker. f is nil if the server sent the whole

@@ -257,7 +257,7 @@ func TestRestoreRefusesOthers(t *testing.T) {
 		of("") + "\n" + of(""): "damaged: invalid character '{' after top-level value",
 		of(`,"line":-1`):       "damaged: its counters are out of range",
 		of(`,"grown":-1`):      "damaged: its counters are out of range",
-		in(`"modules":[{"id":0,"name":"a","build_id":"zz"}]`):                       `damaged: module 0: not a build ID: "zz" holds something other than hex digits`,
+		in(`"modules":[{"id":0,"name":"a","build_id":"zz"}]`):                       `damaged: module 0: not a build ID: "zz" has characters that are not hex digits`,
 		in(`"modules":[{"id":-1}]`):                                                 "damaged: json: cannot unmarshal number -1 into Go",
 		in(`"modules":[{"id":0},{"id":0}]`):                                         "damaged: two modules have the ID 0",
 		in(`"modules":[{"id":0,"replaced":true}]`):                                  "damaged: module 0 is replaced and has no map",

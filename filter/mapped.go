@@ -36,7 +36,7 @@ type ProcessMapping struct {
 	File fs.FileInfo
 }
 
-var errReplacedSince = errors.New("replaced after the process loaded it, and without a build ID")
+var errReplacedSince = errors.New("the file has no build ID, and was replaced after the process loaded it")
 
 var errElsewhere = errors.New("the file has no build ID, and the process loaded it in another root folder or mount namespace")
 

@@ -300,7 +300,7 @@ func TestWhatCannotBeStartedIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ name, want string }{
-		{lost, "exit status 127: symfilter: run: DIR/lost: its first line names the interpreter /no/such, which does not exist\n"},
+		{lost, "exit status 127: symfilter: run: DIR/lost: the first line names the interpreter /no/such, which does not exist\n"},
 		{"no-such-program", "exit status 127: symfilter: run: no-such-program: not found in the folders of PATH\n"},
 		{filepath.Join(dir, "none"), "exit status 127: symfilter: run: DIR/none: no such file or directory\n"},
 		{text, "exit status 126: symfilter: run: DIR/text: permission denied\n"},

@@ -93,7 +93,7 @@ func (k *kept) comment(p *processor, rec *record) {
 		k.used += size
 		k.comments = append(k.comments, comment{string(rec.Raw), k.index})
 	} else {
-		p.diagnostics.Report(fmt.Sprintf("comments exceed the %d MiB of memory allowed: further ones are left out (--max-memory)", k.mebibytes()))
+		p.diagnostics.Report(fmt.Sprintf("comments exceed the %d MiB of memory allowed: further comments are left out (--max-memory)", k.mebibytes()))
 	}
 }
 

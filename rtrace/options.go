@@ -38,7 +38,7 @@ type Options struct {
 
 var (
 	errNoFile    = errors.New("the mapping is not a file")
-	errOtherFile = errors.New("not the file that ran: its code and the mapping differ in size")
+	errOtherFile = errors.New("not the file that ran: the code and the mapping differ in size")
 )
 
 // unresolved returns the count for one unresolved frame at s.

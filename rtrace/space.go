@@ -232,11 +232,11 @@ func (s *space) site(rec *record) site {
 	case m.file == nil:
 		return site{at: m}
 	case m.file.Err != nil:
-		s.diagnostics.Report(m.file.Fault().Error() + "; its frames remain unresolved")
+		s.diagnostics.Report(m.file.Fault().Error() + "; frames in this file remain unresolved")
 		return site{at: m}
 	case !m.placed:
 		code, image := m.file.sizes()
-		s.diagnostics.Report(fmt.Sprintf("%s: not the file that ran: %d bytes were mapped, but its code has %d, and its whole image %d; its frames remain unresolved", m.file.Path, m.to-m.from, code, image))
+		s.diagnostics.Report(fmt.Sprintf("%s: not the file that ran: %d bytes were mapped, but the code has %d and the whole image %d; frames in this file remain unresolved", m.file.Path, m.to-m.from, code, image))
 		return site{at: m}
 	}
 	return site{m, rec.Addr - 1 - m.bias()}

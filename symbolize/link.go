@@ -62,7 +62,7 @@ func openPart(file *buildid.File, o *Options, names []string) (*part, error) {
 	}
 	if limit := min(o.MaxMemory-o.MaxMemory/spareShare, maxPart); cost > limit {
 		p.close()
-		return nil, fmt.Errorf("inflating it needs %d MiB of memory, but the limit is %d; decompress it on disk (objcopy --decompress-debug-sections)", cost>>20, limit>>20)
+		return nil, fmt.Errorf("inflating the file needs %d MiB of memory, but the limit is %d; decompress the file on disk (objcopy --decompress-debug-sections)", cost>>20, limit>>20)
 	}
 	if p.file, err = release(file, obj); err != nil {
 		p.close()
@@ -264,7 +264,7 @@ func (x *search) supplement(m *module) {
 		return err
 	})
 	if err != nil {
-		m.fault = fmt.Errorf("its supplementary file %.200q, which names functions, is missing: %w", m.sup.name, err)
+		m.fault = fmt.Errorf("the supplementary file %.200q, which names functions, is missing: %w", m.sup.name, err)
 		return
 	}
 	m.alt = p

@@ -300,8 +300,8 @@ func guard(read func() error) (err error) {
 }
 
 var (
-	errPanic = errors.New("reading it made symfilter panic, which is a bug: please report it")
-	errDear  = errors.New("its debug information takes far more work to read than a compiler's; check the file (llvm-dwarfdump --verify), or strip its debug information")
+	errPanic = errors.New("reading the file made symfilter panic; please report this bug")
+	errDear  = errors.New("the debug information takes far more work to read than a compiler's output; check the file with llvm-dwarfdump --verify, or strip the debug information")
 )
 
 // panicError returns the error for a panic that is not a fault of a mapped file.

@@ -154,14 +154,14 @@ func (s *Symbolizer) inflated(e *entry, u unpacking) {
 }
 
 // errCrowded reports that files keep taking each other's memory.
-var errCrowded = errors.New("inflated repeatedly, since other files need the memory, too")
+var errCrowded = errors.New("inflated repeatedly, since other files also need the memory")
 
 // deny stops using the debug information of e's module for a time, for lack of memory; e.mu is
 // held.
 func (s *Symbolizer) deny(e *entry, size int64, err error) {
 	e.denied = min(max(2*e.denied, betterMin), betterMax)
 	m := e.module
-	m.drop(fmt.Errorf("its compressed debug information needs %d MiB of memory: %w; answering from symbols only for %v; %s", size>>20, err, e.denied, s.o.helps()))
+	m.drop(fmt.Errorf("the compressed debug information needs %d MiB of memory: %w; answering from symbols only for %v; %s", size>>20, err, e.denied, s.o.helps()))
 	e.retry = time.Now().Add(e.denied)
 	e.broken = broken{m.path, m.fault, e.retry}
 	s.notify(e)
@@ -169,7 +169,7 @@ func (s *Symbolizer) deny(e *entry, size int64, err error) {
 
 // helps returns advice for a user whose memory limit is too low.
 func (o *Options) helps() string {
-	help := "decompress it on disk (objcopy --decompress-debug-sections) or raise the limit"
+	help := "decompress the file on disk (objcopy --decompress-debug-sections), or raise the limit"
 	if o.spillInMemory {
 		help += fmt.Sprintf("; %s is itself in memory, so nothing is inflated into it: name a directory on a disk", o.SpillDir)
 	}
@@ -185,7 +185,7 @@ func (m *module) affordable(o *Options) error {
 	}
 	m.packed = cost > 0
 	if limit := o.MaxMemory - o.MaxMemory/spareShare; cost > limit && !m.obj.Spills() {
-		return fmt.Errorf("its compressed debug information needs %d MiB of memory, but the limit is %d; %s; answering from symbols only", cost>>20, limit>>20, o.helps())
+		return fmt.Errorf("the compressed debug information needs %d MiB of memory, but the limit is %d; %s; answering from symbols only", cost>>20, limit>>20, o.helps())
 	}
 	return nil
 }

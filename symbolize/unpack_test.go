@@ -180,7 +180,7 @@ func TestFilesWithoutMemoryAnswerBySymbols(t *testing.T) {
 				t.Errorf("without memory: got %q, want %q", got, entrySymbol)
 			}
 		}
-		const why, help = "its compressed debug information needs 3 MiB of memory: not enough memory at the moment", "objcopy --decompress-debug-sections"
+		const why, help = "the compressed debug information needs 3 MiB of memory: not enough memory at the moment", "objcopy --decompress-debug-sections"
 		if got := s.Report(f.id, "").Fault; !strings.Contains(got, why) || !strings.Contains(got, help) {
 			t.Errorf("the report says %q", got)
 		}

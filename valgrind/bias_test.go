@@ -52,8 +52,8 @@ func TestBiasIsInferredOrNotKnown(t *testing.T) {
 	}{
 		{"one page of code", []uint64{at + 0x13b6}, nil, "0x4852000 segments"},
 		{"a caller after a call", []uint64{at + 0x13b6, at + 0x1375}, nil, "0x4852000 segments"},
-		{"callers that follow no call", []uint64{at + 0x13b6, at + 0x1377, at + 0x1379, at + 0x137b}, nil, "/lib/prog.so: not the file that ran: its code does not fit the addresses in the report"},
-		{"an address where the file has no code", []uint64{at + 0x136f}, nil, "/lib/prog.so: not the file that ran: its code does not fit the addresses in the report"},
+		{"callers that follow no call", []uint64{at + 0x13b6, at + 0x1377, at + 0x1379, at + 0x137b}, nil, "/lib/prog.so: not the file that ran: the code does not fit the addresses in the report"},
+		{"an address where the file has no code", []uint64{at + 0x136f}, nil, "/lib/prog.so: not the file that ran: the code does not fit the addresses in the report"},
 		{"given", []uint64{at + 0x13b6}, []Map{Bias("/lib/prog.so", at)}, "0x4852000 map"},
 		{"given by the last part of its name", []uint64{at + 0x13b6}, []Map{Bias("prog.so", at)}, "0x4852000 map"},
 		{"given, and it cannot be", []uint64{at + 0x13b6}, []Map{Bias("prog.so", at+0x1000)}, "0x4852000 segments"},

@@ -11,7 +11,7 @@ import (
 var (
 	errNoObject  = errors.New("the report names no object file for the address")
 	errNoPlace   = errors.New("the load address of the object is not known; use --bias or --map")
-	errOtherFile = errors.New("not the file that ran: its code does not fit the addresses in the report")
+	errOtherFile = errors.New("not the file that ran: the code does not fit the addresses in the report")
 )
 
 // whyUnplaced returns the reason why a frame is not located in its object's file. The file is nil

@@ -131,7 +131,7 @@ func TestPlacesCountWhatStaysUnresolved(t *testing.T) {
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("got -, want +\n%s", diff)
 	}
-	if got := strings.Join(messages, "\n"); got != "/lib/missing.so: "+report.ErrNoFile.Error()+"; its frames stay as they are" {
+	if got := strings.Join(messages, "\n"); got != "/lib/missing.so: "+report.ErrNoFile.Error()+"; the frames of this file stay as they are" {
 		t.Errorf("got %q", got)
 	}
 }

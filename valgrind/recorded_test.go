@@ -166,7 +166,7 @@ func TestOneFactLocatesAnObject(t *testing.T) {
 	named := frameOf("names", "names::leaf(char const*, int)")
 	bare := regexp.MustCompile(`\s*<fn>.*</fn>`).ReplaceAllString(named, "")
 	withLine := frameOf("lines", "read_it")
-	const unknown = "may have been loaded at any of 3 places"
+	const unknown = "any of 3 load addresses is possible"
 	for _, tt := range []struct {
 		name, frame, after string
 		noSymbols          bool

@@ -185,13 +185,13 @@ func (t *tracker) reportUnplaced(p *process) {
 			case e.stale:
 				t.once.Report(fmt.Sprintf("%s: %v", f.Path, errOtherFile))
 			case e.mayBeData(f):
-				t.once.Report(fmt.Sprintf("%s: its load address is not known; use --bias %s=0x… or --map", f.Path, baseName(o.name)))
+				t.once.Report(fmt.Sprintf("%s: the load address is not known; use --bias %s=0x… or --map", f.Path, baseName(o.name)))
 			default:
-				t.once.Report(fmt.Sprintf("%s: may have been loaded at any of %d places; use --bias %s=0x… or --map", f.Path, e.places(), baseName(o.name)))
+				t.once.Report(fmt.Sprintf("%s: any of %d load addresses is possible; use --bias %s=0x… or --map", f.Path, e.places(), baseName(o.name)))
 			}
 		}
 		if f.Err != nil {
-			t.once.Report(fmt.Sprintf("%.200s: %v; its frames stay as they are", f.Path, f.Err))
+			t.once.Report(fmt.Sprintf("%.200s: %v; the frames of this file stay as they are", f.Path, f.Err))
 		}
 	}
 }

@@ -30,7 +30,7 @@ func runIndex(c *config, paths []string, std standard) (int, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return exitIO, fmt.Errorf("index: cannot create the folder %s for indexes: %w; set XDG_CACHE_HOME to another place", dir, wording.Cause(err))
+		return exitIO, fmt.Errorf("index: cannot create the folder %s for indexes: %w; set XDG_CACHE_HOME to another folder", dir, wording.Cause(err))
 	}
 	x := indexRun{dir: dir, again: c.again, quiet: c.quiet, out: std.text, errs: std.err}
 	if isTerminal(std.err) && !x.quiet {

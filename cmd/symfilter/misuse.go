@@ -30,7 +30,7 @@ func habit(name string) string {
 	case "i", "inlines", "inlining":
 		return "inlined calls are printed unless --no-inlines is given"
 	case "p", "pretty-print":
-		return "the function and the place of a frame are always printed on one line"
+		return "the function, file and line of a frame are always printed on one line"
 	case "a", "addresses":
 		return "addresses are always printed"
 	case "debug-dir", "debug-directory", "debugdir":
@@ -51,7 +51,7 @@ func filterHabit(name string) string {
 	case "d":
 		return "write -s PATH for a file or folder of debug files"
 	case "o":
-		return "the output is standard output; --output=FORM chooses its form"
+		return "symfilter writes to standard output; --output=FORM chooses the form"
 	case "c":
 		return "write --color=WHEN"
 	case "j", "json":
@@ -106,7 +106,7 @@ func openError(name string, err error) string {
 	}
 	msg := "open " + name + ": " + wording.Cause(err).Error()
 	if info, err := os.Stat(name); err == nil && info.Mode()&os.ModeSocket != 0 {
-		return msg + "; it is a socket, which a program such as nc or socat can read"
+		return msg + "; a program such as nc or socat can read this socket"
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return msg

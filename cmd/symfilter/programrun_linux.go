@@ -130,10 +130,10 @@ func (r *programRun) run(args []string, std standard) (status syscall.WaitStatus
 	r.program.Ended(lingerTime)
 	outputs.Wait()
 	if r.program.Left() {
-		r.diag.printf("%s has ended, but processes that it has started still have its output open; it is no longer read", args[0])
+		r.diag.printf("%s has ended, but processes that it started still have its output open; symfilter no longer reads this output", args[0])
 	}
 	if r.maps.Cut() {
-		r.diag.printf("some maps were not read, because there were too many processes, threads, children or mappings: some addresses may be unresolved; see docs/run.md")
+		r.diag.printf("some maps were not read, because there were too many processes, threads, children or mappings, so addresses may be unresolved: see docs/run.md")
 	}
 	for _, run := range runs {
 		run.sources.close()

@@ -63,7 +63,7 @@ func readIndexes(flag string, name fileName) (rtrace.Indexes, error) {
 		return nil, fmt.Errorf("%s %s: %w", flag, name, err)
 	}
 	if info, err := in.Stat(); err == nil && info.Size() > 0 && len(all) == 0 {
-		return nil, fmt.Errorf("%s %s: none of its lines begins with the index of a call", flag, name)
+		return nil, fmt.Errorf("%s %s: no line begins with the index of a call", flag, name)
 	}
 	return all, nil
 }

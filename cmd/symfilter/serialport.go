@@ -70,9 +70,9 @@ func (c *config) checkPorts(files []string) error {
 	i := slices.IndexFunc(files, c.isPort)
 	switch {
 	case c.follow.on && i >= 0:
-		return usageError{fmt.Errorf("--follow is for files, and %s is a serial port: remove --follow; a port is read until Ctrl-C, and opened again after it was unplugged", files[i])}
+		return usageError{fmt.Errorf("%s is a serial port, which is read until Ctrl-C even without --follow: remove --follow", files[i])}
 	case c.baud != 0 && i < 0:
-		return usageError{errors.New("--baud is for serial ports, such as /dev/ttyUSB0, and no FILE is one")}
+		return usageError{errors.New("--baud needs a FILE that is a serial port, such as /dev/ttyUSB0")}
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	o.FirstContact = func(server string) { diag.printf("asking %s for debug files", server) }
 	o.FirstFailure = func(server, reason string) { diag.printf("server %s: %s", server, reason) }
 	o.Limited = func(burst, perSecond int) {
-		diag.printf("the log names more than %d build IDs at once: from now on servers are asked for %d new ones per second; the others stay unresolved", burst, perSecond)
+		diag.printf("the log names more than %d build IDs at once: from now on servers are asked for at most %d new IDs per second, and the others stay unresolved", burst, perSecond)
 	}
 	client, err := debuginfod.New(o)
 	if err != nil {
@@ -85,7 +85,7 @@ type clientEnd struct {
 func (e clientEnd) Close() error {
 	err := e.Client.Close()
 	if n := unasked(e.Client); n > 0 && !e.diag.quiet {
-		e.diag.line("servers were not asked for %s; run again to ask for more: the cache keeps what was downloaded", wording.Count(int64(n), "build ID", "build IDs"))
+		e.diag.line("servers were not asked for %s; to ask for more, run symfilter again: downloaded files are kept", wording.Count(int64(n), "build ID", "build IDs"))
 	}
 	return err
 }

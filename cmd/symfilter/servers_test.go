@@ -62,10 +62,10 @@ func TestTheMissOfAServerIsNotThatOfAnother(t *testing.T) {
 	out, _ := run(cache, first, "addr", id, "1a25")
 	check("a server without the file", out, unknown)
 	out, errs := run(cache, first, "addr", id, "1a25")
-	check("the same again", out+errs, unknown, "/debuginfo: "+first+" had no such file ", " ago; remembered for ", " more, or until this file is removed\n",
+	check("the same again", out+errs, unknown, "/debuginfo: "+first+" had no such file ", " ago; this answer is kept for ", " more, or until this file is removed\n",
 		"symfilter doctor "+id+" searches again")
 	_, errs = run(cache, first)
-	check("a log", errs, "; servers were not asked again for 1 build ID that they did not have a short while ago; symfilter doctor LOG asks again; ")
+	check("a log", errs, "; servers were not asked again for 1 build ID that they recently did not have; symfilter doctor LOG asks again; ")
 	later.Store(true)
 	out, _ = run(cache, first, "addr", id, "1a25")
 	check("the server has got the file", out, unknown)
@@ -93,8 +93,8 @@ func TestBuildIDsThatAreNotAskedForAreCounted(t *testing.T) {
 		want []string // how lines begin
 	}{
 		{300, []string{"symfilter: asking http"}},
-		{2500, []string{"symfilter: asking http", "symfilter: the log names more than 1000 build IDs at once: from now on servers are asked for 20 new ones per second",
-			"symfilter: servers were not asked for N build IDs; run again to ask for more"}},
+		{2500, []string{"symfilter: asking http", "symfilter: the log names more than 1000 build IDs at once: from now on servers are asked for at most 20 new IDs per second",
+			"symfilter: servers were not asked for N build IDs; to ask for more, run symfilter again"}},
 	} {
 		env := map[string]string{"DEBUGINFOD_URLS": server.URL, "DEBUGINFOD_CACHE_PATH": t.TempDir()}
 		var stderr strings.Builder

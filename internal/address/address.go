@@ -100,7 +100,7 @@ func (r *Reader) module(s string) (w Word, ok bool, err error) {
 		return w, true, fmt.Errorf("%q is not an address: write 0x and hex digits after %s+", rest, s[:i])
 	}
 	if strings.Contains(rest, "/") {
-		return w, true, fmt.Errorf("%q is a place in a function, which may be in any file: write a FILE before it", s)
+		return w, true, fmt.Errorf("%q is in a function, which may be in any file: write the FILE before the addresses", s)
 	}
 	w.Module, w.InFile = s[:i], r.InFile
 	if isNumber, err := w.number(rest); err != nil || !isNumber {
@@ -135,9 +135,9 @@ func (w *Word) number(s string) (ok bool, err error) {
 	case !isRange:
 		return true, nil
 	case w.End <= w.Addr:
-		return true, fmt.Errorf("the range %s is empty: its end is the first address after it", s)
+		return true, fmt.Errorf("the range %s is empty: write an end after its start, since the end is excluded", s)
 	case w.End-w.Addr > MaxRange:
-		return true, fmt.Errorf("the range %s has %d addresses, each of which is looked up: ask for at most 0x%x at once", s, w.End-w.Addr, MaxRange)
+		return true, fmt.Errorf("the range %s has %d addresses, and the limit is 0x%x: split the range", s, w.End-w.Addr, MaxRange)
 	}
 	return true, nil
 }

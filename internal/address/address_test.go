@@ -49,8 +49,8 @@ func TestWordsAreRead(t *testing.T) {
 		{"main.(*T).run", "|main.(*T).run|0"},
 		{"0x1000-0x1040", "||1000-1040"},
 		{"1000-1040", "||1000-1040"},
-		{"0x1040-0x1040", "the range 0x1040-0x1040 is empty: its end is the first address after it"},
-		{"0x0-0x100001", "the range 0x0-0x100001 has 1048577 addresses, each of which is looked up: ask for at most 0x100000 at once"},
+		{"0x1040-0x1040", "the range 0x1040-0x1040 is empty: write an end after its start, since the end is excluded"},
+		{"0x0-0x100001", "the range 0x0-0x100001 has 1048577 addresses, and the limit is 0x100000: split the range"},
 		{"0x0-0x12345678901234567", "the address 0x0-0x12345678901234567 has more than 64 bits"},
 		{"0x12345678901234567", "the address 0x12345678901234567 has more than 64 bits"},
 		{"0x10-", `"0x10-" is not an address: write hex digits, such as 0x1a25`},
@@ -66,7 +66,7 @@ func TestWordsAreRead(t *testing.T) {
 		{"/bin/app(main+0x10) [0x4011b6]", "/bin/app|main|10"},
 		{"/bin/app+10", `"10" is not an address: write 0x and hex digits after /bin/app+`},
 		{"/bin/app+0xzz", `"0xzz" is not an address: write hex digits, such as 0x1a25`},
-		{"/bin/app+0x10/0x40", `"/bin/app+0x10/0x40" is a place in a function, which may be in any file: write a FILE before it`},
+		{"/bin/app+0x10/0x40", `"/bin/app+0x10/0x40" is in a function, which may be in any file: write the FILE before the addresses`},
 	} {
 		r := Reader{IsModule: isPath}
 		if got := show(r.Read(c[0])); got != c[1] {
@@ -83,7 +83,7 @@ func TestWordsWithoutAFileNameOne(t *testing.T) {
 		{"779e1ed3+0x10", "779e1ed3||10"},
 		{"0x1a25", `"0x1a25" names no file: write FILE+0x1a25, or a FILE before the addresses`},
 		{"main", `"main" names no file: write FILE+0x1a25, or a FILE before the addresses`},
-		{"do_fault+0x30/0x160", `"do_fault+0x30/0x160" is a place in a function, which may be in any file: write a FILE before it`},
+		{"do_fault+0x30/0x160", `"do_fault+0x30/0x160" is in a function, which may be in any file: write the FILE before the addresses`},
 	} {
 		r := Reader{}
 		if got := show(r.Read(c[0])); got != c[1] {

@@ -99,7 +99,7 @@ func Reason(err error) error {
 	case errors.Is(err, exec.ErrNotFound):
 		return errors.New("not found in the folders of PATH")
 	case errors.Is(err, exec.ErrDot):
-		return errors.New("found in the current folder only: write ./ before its name")
+		return errors.New("found in the current folder only: write ./ before the name")
 	case errors.Is(err, syscall.ENOEXEC):
 		return errors.New("neither a program nor a script with #! and an interpreter")
 	}
@@ -124,11 +124,11 @@ func missingPart(err *fs.PathError) error {
 	if rest, isScript := bytes.CutPrefix(begin, []byte("#!")); isScript {
 		line, _, _ := bytes.Cut(rest, []byte("\n"))
 		if words := bytes.Fields(line); len(words) > 0 {
-			return fmt.Errorf("its first line names the interpreter %s, which does not exist", words[0])
+			return fmt.Errorf("the first line names the interpreter %s, which does not exist", words[0])
 		}
 		return err
 	}
-	return errors.New("the dynamic loader that it names does not exist: the program may be for another distribution or architecture")
+	return errors.New("the dynamic loader that the program names does not exist: the program may be for another distribution or architecture")
 }
 
 func isSame(a, b *os.File) bool {

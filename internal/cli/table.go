@@ -155,7 +155,7 @@ func (p *Program[V]) CheckArgs(cmd *Command, args []string) error {
 	if ok {
 		return nil
 	}
-	log := fmt.Sprintf("a log of that name is ./%s", cmd.Name)
+	log := fmt.Sprintf("to read a log named %[1]s, write ./%[1]s", cmd.Name)
 	if len(words) > 0 && len(args) == 1 {
 		return fmt.Errorf("%s: there is no %q, but %s; %s", cmd.Name, args[0], strings.Join(words, ", "), log)
 	}

@@ -218,7 +218,7 @@ func (c Counts) Proofs() (lines []string) {
 		lines = append(lines, fmt.Sprintf("%s was loaded at 0x%x: %s", b.Path, b.Addr, b.Proof))
 	}
 	if w := c.noCode; w.Frames > 0 {
-		lines = append(lines, fmt.Sprintf("left as logged: %s, such as 0x%x: %v", wording.Count(w.Frames, "address", "addresses"), w.Addr, judge.ErrNoCode))
+		lines = append(lines, fmt.Sprintf("left as logged: %s, such as 0x%x (%v)", wording.Count(w.Frames, "address", "addresses"), w.Addr, judge.ErrNoCode))
 	}
 	return lines
 }

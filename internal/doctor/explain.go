@@ -76,7 +76,7 @@ func because(u symbolize.Unresolved, r symbolize.Report) string {
 	case u.ID.IsZero():
 		return "the log gives no build ID for this module"
 	case errors.Is(u.Err, symbolize.ErrPending):
-		return "the search for its debug file had not finished when the line was printed"
+		return "the search for the debug file had not finished when the line was printed"
 	case len(r.Attempts) == 0 && u.Err != nil:
 		return u.Err.Error()
 	}
@@ -122,7 +122,7 @@ func (s *Search) next(u symbolize.Unresolved, r symbolize.Report) string {
 		return "" // the attempts above already show the reason
 	}
 	if n := 2 * u.ID.Len(); n < usualID && u.Name == "" {
-		return fmt.Sprintf("is %s only the beginning of a build ID? It has %d hex digits, but most build IDs have 40; otherwise %s", u.ID, n, s.elsewhere(u.ID))
+		return fmt.Sprintf("is %s only the beginning of a build ID, with %d hex digits instead of the usual 40? Otherwise %s", u.ID, n, s.elsewhere(u.ID))
 	}
 	return s.elsewhere(u.ID)
 }

@@ -76,7 +76,7 @@ func (s *segments) String() string {
 
 func (s *segments) read(of *Subject) {
 	if of.Path == "" {
-		s.err = PlaceError("offsets are those of the program, which a build ID does not name: write the path of the program")
+		s.err = PlaceError("offsets are in the program, and a build ID names only its debug file: write the path of the program")
 		return
 	}
 	file, err := buildid.OpenRegular(of.Path, "the command line")
@@ -103,7 +103,7 @@ func (s *segments) read(of *Subject) {
 	const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR
 	for _, section := range obj.Sections() {
 		if section.Type == elf.SHT_NOBITS && section.Flags&code == code {
-			s.err = PlaceError(of.Word + " is a debug file, whose offsets are not those of the program: write the path of the program")
+			s.err = PlaceError(of.Word + " is a debug file, whose offsets differ from the program's: write the path of the program")
 			return
 		}
 	}

@@ -186,7 +186,7 @@ func (r *remedier) servers(n needs) (all []string) {
 		return all
 	}
 	if n := stateOf(r.s.Opened.Servers).Remembered(); n > 0 {
-		all = append(all, fmt.Sprintf("servers were not asked again for %s that they did not have a short while ago; symfilter doctor LOG asks again",
+		all = append(all, fmt.Sprintf("servers were not asked again for %s that they recently did not have; symfilter doctor LOG asks again",
 			wording.Count(int64(n), "build ID", "build IDs")))
 	}
 	return all

@@ -126,7 +126,7 @@ func (u *unit) appendRnglist(dst []span, v value, id uint32) []span {
 			lo = c.word(size)
 			hi = lo + c.uleb()
 		default:
-			u.damaged("range list at %#x of .debug_rnglists: entry kind %#x", off, kind)
+			u.damaged("range list at %#x of .debug_rnglists: unknown entry kind %#x", off, kind)
 			return dst
 		}
 		if known && !c.bad {

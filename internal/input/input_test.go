@@ -176,7 +176,7 @@ func TestDamagedPackedInputsComeOut(t *testing.T) {
 		{"a header that is cut", whole[:9], whole[:9], "<nil>"},
 		{"garbage behind it", whole + "garbage\nand more\n", strings.Repeat("a line of a log\n", 3) + "garbage\nand more\n", "<nil>"},
 		{"a sum that is wrong", whole[:len(whole)-8] + "12345678", strings.Repeat("a line of a log\n", 3), "not a valid gzip file: gzip: invalid checksum"},
-		{"its end is missing", whole[:len(whole)-4], strings.Repeat("a line of a log\n", 3), "the gzip file is cut off; its contents up to there are printed"},
+		{"its end is missing", whole[:len(whole)-4], strings.Repeat("a line of a log\n", 3), "the gzip file is cut off; the contents before its end are printed"},
 	} {
 		for _, block := range []int{1, 7, 1 << 20} {
 			var markup taken

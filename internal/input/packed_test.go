@@ -132,7 +132,7 @@ func TestCompressedInputsAreUnpacked(t *testing.T) {
 		if name == "bzip2" {
 			line = "BZh9 is not packed\n"
 		}
-		cut := "the " + name + " file is cut off; its contents up to there are printed"
+		cut := "the " + name + " file is cut off; the contents before its end are printed"
 		damage := "not a valid " + name + " file"
 		flipped := whole[:len(whole)/2] + string(whole[len(whole)/2]^0x55) + whole[len(whole)/2+1:]
 		for _, test := range []struct{ name, in, out, err string }{

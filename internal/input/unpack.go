@@ -79,7 +79,7 @@ type UnpackError struct {
 func (e *UnpackError) Error() string {
 	switch {
 	case errors.Is(e.Err, io.ErrUnexpectedEOF):
-		return fmt.Sprintf("the %s file is cut off; its contents up to there are printed", e.Format)
+		return fmt.Sprintf("the %s file is cut off; the contents before its end are printed", e.Format)
 	case errors.Is(e.Err, unpack.ErrNoMemory):
 		return fmt.Sprintf("unpack the %s file: %v; raise --max-memory, or pass the output of %[1]s -dc to symfilter", e.Format, e.Err)
 	}

@@ -11,7 +11,7 @@ import (
 
 // Reasons why an address in a kernel is not located.
 var (
-	ErrNoOffset = errors.New("the log does not show where the kernel was loaded; a panic's \"Kernel Offset:\", an address with its function, the code around the instruction, or four return addresses would show the place")
+	ErrNoOffset = errors.New("the log does not show where the kernel was loaded; a panic's \"Kernel Offset:\", an address with its function, the code around the instruction, or four return addresses would show the address")
 	ErrNoReturn = errors.New("no call precedes this address: the stack has another value here, or another file ran")
 	ErrOutKnown = errors.New("the kernel has no code at this address; if a module contains the address, the log does not show where the module was loaded")
 )

@@ -15,8 +15,8 @@ const maxLoads = 256
 
 // Reasons why an address has no link-time address.
 var (
-	ErrOutside = errors.New("an address is outside of its mapping")
-	ErrOffsets = errors.New("its debug file does not show which part of the file was mapped; add the file itself with --symbol-path")
+	ErrOutside = errors.New("the address is outside of the mapping")
+	ErrOffsets = errors.New("the debug file does not show which part of the program was mapped; name the program itself with --symbol-path")
 )
 
 // A Range is a part of a file in the memory of a process.

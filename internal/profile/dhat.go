@@ -246,7 +246,7 @@ func (x *dhatIndex) reportDefects() {
 	beyond := max(0, len(x.inner)-len(x.frames))
 	switch {
 	case x.hasTable && beyond > 0:
-		x.o.Report(fmt.Sprintf("stacks refer to frames up to number %d, but the last one in the file is %d: missing frames have no name", len(x.inner)-1, len(x.frames)-1))
+		x.o.Report(fmt.Sprintf("stacks refer to frames up to number %d, but the last frame in the file is %d: missing frames have no name", len(x.inner)-1, len(x.frames)-1))
 	case x.hasTable && !x.isWhole:
 		x.o.Report("the file is cut off or damaged after its list of frames")
 	case !x.isWhole && len(x.frames) == 0:

@@ -61,7 +61,7 @@ type View struct {
 // Read wraps these errors if an input cannot be read. Write wraps them if an input has no stacks or
 // is too large.
 var (
-	ErrUnknown  = errors.New("not a profile that symfilter knows: not pprof, gperftools, jemalloc, DHAT or Massif")
+	ErrUnknown  = errors.New("not a profile of pprof, gperftools, jemalloc, DHAT or Massif")
 	ErrTooLarge = errors.New("too large for the memory limit; raise it with --max-memory")
 	ErrCut      = errors.New("the profile is cut off")
 
@@ -141,7 +141,7 @@ func (p *Profile) read(in io.Reader, o *Options) error {
 	isTrace := IsTrace(begin)
 	data, err := p.m.readAll(b)
 	if isTrace && errors.Is(err, ErrTooLarge) {
-		return fmt.Errorf("%w; or give the file by its name: then it may have any size", err)
+		return fmt.Errorf("%w, or give the name of the file: a file that is named may have any size", err)
 	}
 	if err != nil {
 		return err

@@ -189,7 +189,7 @@ func (r *resolver) site(m *stacks.Mapping, kind mapsKind) *site {
 		return &site{file: &report.Object{Path: m.File, Err: errNotFile}, err: errNotFile}
 	}
 	if m.BuildID != "" && id.IsZero() {
-		r.note(fmt.Sprintf("%.200s: %v: %.80q; its addresses remain unresolved", m.File, errBuildID, m.BuildID))
+		r.note(fmt.Sprintf("%.200s: %v: %.80q; addresses in this file remain unresolved", m.File, errBuildID, m.BuildID))
 		return &site{file: &report.Object{Path: m.File, Err: errBuildID}, err: errBuildID}
 	}
 	if m.File == "" { // a profiler in the kernel may know only the build ID
@@ -209,10 +209,10 @@ func (r *resolver) site(m *stacks.Mapping, kind mapsKind) *site {
 	}
 	switch {
 	case s.err != nil:
-		r.note(f.Fault().Error() + "; its addresses remain unresolved")
+		r.note(f.Fault().Error() + "; addresses in this file remain unresolved")
 	case id.IsZero() && !s.layout.Fits(rangeOf(m), kind == joinedMaps):
-		s.err = fmt.Errorf("not the file that ran: the %d bytes mapped from offset 0x%x do not match its code segments", m.Limit-m.Start, m.Offset)
-		r.note(fmt.Sprintf("%s: %v; its addresses remain unresolved", f.Path, s.err))
+		s.err = fmt.Errorf("not the file that ran: the %d bytes mapped from offset 0x%x do not match a code segment", m.Limit-m.Start, m.Offset)
+		r.note(fmt.Sprintf("%s: %v; addresses in this file remain unresolved", f.Path, s.err))
 	default:
 		r.asker.Prefetch(s.file)
 	}

@@ -51,7 +51,7 @@ func TestNamedLocationsAreKept(t *testing.T) {
 	o := Options{Options: report.Options{Symbolizer: sym, Wait: 1 << 40, Unresolved: func(all []symbolize.Unresolved) { missing = all }}}
 	got := printed(t, in.Bytes(), Folded, View{}, o)
 	const want = "[vdso]+0x1a25;ledger::Book::close();Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*);0x7f0000201a25;sh+0xa25;ledger::Book::close();Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*);libledger.so+0x3917;0x7f0000001917;ledger::Book::total(unsigned int) const;long ledger::(anonymous namespace)::sum<Pool<ledger::Order, 64ul>>(Pool<ledger::Order, 64ul> const&, unsigned int);Pool<ledger::Order, 64ul>::next(unsigned long) const;ledger::Book::close();Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*);known 1\n" +
-		"! /bin/sh: the profile gives a build ID that is not valid: \"pHvdEkJ/x\"; its addresses remain unresolved\n"
+		"! /bin/sh: the profile gives a build ID that is not valid: \"pHvdEkJ/x\"; addresses in this file remain unresolved\n"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -75,7 +75,7 @@ func TestCutProfiles(t *testing.T) {
 		{"heap, in a line", heap[:len(heap)-10], "0x1f;0xf 2\n! the profile is cut off within its last line; the stacks before it were read\n! the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses belong to no file\n"},
 		{"jemalloc, in a line", jemalloc, "0x1f;0xf 2\n! the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses belong to no file\n"},
 		{"CPU, in the last stack", cpu[:end-32], "0x1f;0x10 20000000\n! the profile is cut off: its end mark and its list of mapped files are missing; the stacks before it were read\n"},
-		{"CPU, in its header", cpu[:24], "error: not a profile that symfilter knows: not pprof, gperftools, jemalloc, DHAT or Massif\n"},
+		{"CPU, in its header", cpu[:24], "error: not a profile of pprof, gperftools, jemalloc, DHAT or Massif\n"},
 	} {
 		if got := printed(t, []byte(tt.in), Folded, View{}, Options{}); got != tt.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, got, tt.want)

@@ -62,7 +62,7 @@ func Suppressions(w io.Writer, r *Result) error {
 		name := suppressionName(s.of)
 		b = s.appendBlock(append(b, '\n'), "", name, frames)
 		if len(objects) > 0 {
-			b = append(b, "# The next one matches the stripped program, and hides any "+s.kind+" with calls through these files:\n"...)
+			b = append(b, "# The next suppression matches the stripped program, and hides any "+s.kind+" with calls through these files:\n"...)
 			b = s.appendBlock(b, "# ", name, objects)
 		}
 		if len(b) > bufferSize {

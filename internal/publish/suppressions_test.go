@@ -76,7 +76,7 @@ func TestSuppressions(t *testing.T) {
    fun:_ZN3app3useEi
    fun:main
 }
-# The next one matches the stripped program, and hides any Memcheck:Addr4 with calls through these files:
+# The next suppression matches the stripped program, and hides any Memcheck:Addr4 with calls through these files:
 # {
 #    InvalidRead int app::peek<int>(int const*) ` + id(0) + `
 #    Memcheck:Addr4
@@ -91,7 +91,7 @@ func TestSuppressions(t *testing.T) {
    fun:malloc
    fun:_ZN3app1AC?Ev
 }
-# The next one matches the stripped program, and hides any Memcheck:Leak with calls through these files:
+# The next suppression matches the stripped program, and hides any Memcheck:Leak with calls through these files:
 # {
 #    Leak_PossiblyLost app::A::A() ` + id(1) + `
 #    Memcheck:Leak
@@ -106,7 +106,7 @@ func TestSuppressions(t *testing.T) {
    ...
    fun:f
 }
-# The next one matches the stripped program, and hides any Memcheck:Cond with calls through these files:
+# The next suppression matches the stripped program, and hides any Memcheck:Cond with calls through these files:
 # {
 #    UninitCondition f ` + id(3) + `
 #    Memcheck:Cond
@@ -165,7 +165,7 @@ func TestSuppressionsHaveLinkageNamesOfReports(t *testing.T) {
    obj:*/app
    fun:main
 }
-# The next one matches the stripped program, and hides any Memcheck:Free with calls through these files:
+# The next suppression matches the stripped program, and hides any Memcheck:Free with calls through these files:
 # {
 #    InvalidFree app::A<int>::A() ` + r.All()[0].ID() + `
 #    Memcheck:Free

@@ -32,7 +32,7 @@ var (
 	ErrNoPaths = errors.New("not opened (--no-paths)")
 	ErrNoPath  = errors.New("not an absolute path")
 	ErrDeleted = errors.New("deleted while the program ran; another file may have its name now")
-	ErrNoCode  = errors.New("no code in it")
+	ErrNoCode  = errors.New("the file has no code")
 	ErrTooMany = errors.New("not opened: the report names too many files")
 )
 

@@ -156,7 +156,7 @@ func (t *Template) parse(url string) error {
 		url = after
 	}
 	if !names {
-		return errors.New("a template needs {path} or {rel}; otherwise all links lead to one place")
+		return errors.New("a template needs {path} or {rel}; otherwise all links would be equal")
 	}
 	return nil
 }
