@@ -80,7 +80,7 @@ func TestFailuresOfThisMachineAreReported(t *testing.T) {
 		{Options{HeadersFile: dir + "/none"}, "not asked: DEBUGINFOD_HEADERS_FILE: stat " + dir + "/none: no such file or directory"},
 		{Options{HeadersFile: dir}, "not asked: DEBUGINFOD_HEADERS_FILE: " + dir + ": not a regular file"},
 		{Options{HeadersFile: put(t, dir, "headers", []byte("secret"), 0o600)}, `not asked: DEBUGINFOD_HEADERS_FILE: line 1 is not a header: want "Name: value"`},
-		{Options{CacheDir: dir + "/headers/cache"}, "its file could not be stored: no such file or directory"},
+		{Options{CacheDir: dir + "/headers/cache"}, "the file could not be stored: no such file or directory"},
 	}
 	for _, tt := range tests {
 		var got []string

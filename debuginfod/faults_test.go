@@ -111,7 +111,7 @@ func TestFaultsOfAServer(t *testing.T) {
 	}{
 		{"wrong credentials", status(401), "401: wants other credentials (DEBUGINFOD_HEADERS_FILE)"},
 		{"forbidden", status(403), "403: wants other credentials (DEBUGINFOD_HEADERS_FILE)"},
-		{"too big for it", status(406), "its file exceeds 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
+		{"too big for it", status(406), "the file exceeds 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
 		{"too often", status(429), "429: asked too often"},
 		{"broken", status(500), "500: cannot answer now"},
 		{"overloaded", status(503), "503: cannot answer now"},
@@ -131,16 +131,16 @@ func TestFaultsOfAServer(t *testing.T) {
 		{"brotli", sends(good, "Content-Encoding", "br"), `sent its answer in the encoding "br", which was not asked for`},
 		{"a gzip bomb", sends(zipped(t, bomb...), "Content-Encoding", "gzip"), "sent an answer that inflates to more than 1000 times its size"},
 		{"no gzip", sends(good, "Content-Encoding", "gzip"), "its answer is malformed: gzip: invalid header"},
-		{"a length beyond the limit", sends(good, "X-DEBUGINFOD-SIZE", "68719476736"), "its file exceeds 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
+		{"a length beyond the limit", sends(good, "X-DEBUGINFOD-SIZE", "68719476736"), "the file exceeds 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
 		{"without an end", func(w http.ResponseWriter, r *http.Request) {
 			for w.Write(good); r.Context().Err() == nil; w.Write(zeros) {
 			}
-		}, "its file exceeds 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
+		}, "the file exceeds 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
 		{"empty gzip members without an end", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			for w.Write(start); r.Context().Err() == nil; w.Write(empty) {
 			}
-		}, "its file exceeds 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
+		}, "the file exceeds 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
 		{"another protocol", func(w http.ResponseWriter, r *http.Request) {
 			conn, _, err := w.(http.Hijacker).Hijack()
 			if err != nil {

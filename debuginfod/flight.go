@@ -188,7 +188,7 @@ func (c *Client) fetchFrom(ctx context.Context, k key, all []*contender, t *prog
 // receive writes the body of a to the cache. It verifies the file and gives it its name.
 func (c *Client) receive(a *answer, k key, t *progressReporter) (*shared, []buildid.Attempt, *failure) {
 	local := func(err error) *failure {
-		return &failure{reason: "its file could not be stored: " + lastError(err).Error(), blameless: true, local: true}
+		return &failure{reason: "the file could not be stored: " + lastError(err).Error(), blameless: true, local: true}
 	}
 	s, err := c.cache.spool(k)
 	if err != nil {

@@ -315,7 +315,7 @@ func (c *Client) copyBody(w io.Writer, a *answer, maxSize int64, tell func(bytes
 		}
 		if m > 0 {
 			if _, err := w.Write(buf[:m]); err != nil {
-				return n, &failure{reason: "its file could not be stored: " + lastError(err).Error(), blameless: true, local: true}
+				return n, &failure{reason: "the file could not be stored: " + lastError(err).Error(), blameless: true, local: true}
 			}
 			tell(n)
 		}

@@ -205,7 +205,7 @@ func refused(resp *http.Response, maxSize int64) (miss bool, f *failure) {
 }
 
 func tooBig(maxSize int64) *failure {
-	return &failure{reason: fmt.Sprintf("its file exceeds %d bytes (DEBUGINFOD_MAXSIZE)", maxSize), verdict: true, blameless: true}
+	return &failure{reason: fmt.Sprintf("the file exceeds %d bytes (DEBUGINFOD_MAXSIZE)", maxSize), verdict: true, blameless: true}
 }
 
 // retryAfter returns the time in a Retry-After header, in seconds or as a date: at most breakMost,

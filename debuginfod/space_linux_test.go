@@ -117,7 +117,7 @@ func TestNowhereToKeepAFile(t *testing.T) {
 	t.Setenv("TMPDIR", dir)
 	s := serve(t, sends(elfFile(testID(1), 3<<20)))
 	_, notes, err := find(t, newClient(t, Options{CacheDir: filepath.Join(dir, "cache")}, s.URL), buildid.Query{ID: testID(1)}, s.URL, "S")
-	if err == nil || len(notes) != 1 || notes[0] != "S: its file could not be stored: no space left on device" || strings.Contains(err.Error(), "not exist") {
+	if err == nil || len(notes) != 1 || notes[0] != "S: the file could not be stored: no space left on device" || strings.Contains(err.Error(), "not exist") {
 		t.Errorf("got %v, %q", err, notes)
 	}
 	if got, err := os.ReadDir(dir); err != nil || len(got) != 1 {

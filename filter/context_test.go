@@ -248,8 +248,8 @@ func TestRestoreRefusesOthers(t *testing.T) {
 	in := func(members string) string { return `{"v":2,"line":0,"process":{` + members + `}}` }
 	const mod = `"modules":[{"id":0,"name":"a","build_id":"aa"}]`
 	for context, want := range map[string]string{
-		"":                     "restore the context of a log: torn: its end is missing",
-		of("")[:20]:            "torn: its end is missing",
+		"":                     "restore the context of a log: cut off: the end is missing",
+		of("")[:20]:            "cut off: the end is missing",
 		"{{{context:1}}}\n":    "restore the context of a log: written by another version of symfilter: version 1, not 2",
 		`{"v":3}`:              "written by another version of symfilter: version 3, not 2",
 		`{}`:                   "written by another version of symfilter: version 1, not 2",

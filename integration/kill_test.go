@@ -179,7 +179,7 @@ func checkpointed(t *testing.T, state string) (off int) {
 }
 
 // tornState is the message about a checkpoint whose last record was not written whole.
-var tornState = regexp.MustCompile(`^symfilter: the checkpoint \S+ is torn at byte \d+: its entries before that are used; lines may be printed again\n$`)
+var tornState = regexp.MustCompile(`^symfilter: the checkpoint \S+ is cut off at byte \d+: the entries before this byte are used; lines may be printed again\n$`)
 
 // Output that was not read before the reader died is printed by the next run.
 func TestKilledReadersLoseNothing(t *testing.T) {

@@ -101,7 +101,7 @@ func takeTurns(t *testing.T, limit, files, open int) {
 	}
 	p.cmd.Process.Kill()
 	<-p.ended
-	want[0] = fmt.Sprintf("symfilter: more files are followed than may be open at once (%d; see ulimit -n), so they take turns; if one is removed while it is closed, its unread lines are lost\n", open)
+	want[0] = fmt.Sprintf("symfilter: more files are followed than may be open at once (%d; see ulimit -n), so files take turns; unread lines of a file that is removed while closed are lost\n", open)
 	if got := regexp.MustCompile(`at once \([1-4];`).ReplaceAllString(p.stderr.String(), "at once (1;"); got != want[0] {
 		t.Errorf("it says %q, want %q", got, want[0])
 	}

@@ -123,7 +123,7 @@ func TestASerialPortIsReadUntilInterrupted(t *testing.T) {
 		io.WriteString(c.device, "\r\n")
 		m.expect(t, "\r\n")
 		c.unplug(t)
-		if got, want := m.message(t, link), "the device went away; "+retrying; got != want {
+		if got, want := m.message(t, link), "the device was disconnected; "+retrying; got != want {
 			t.Errorf("message %q, want %q", got, want)
 		}
 	}

@@ -116,7 +116,7 @@ pipelines:
 	files.stall()
 	defer files.resume()
 	appendTo(t, log, fmt.Sprintf("{{{pc:%#x}}}\n", functions["wcscoll"]))
-	const stuck = "no progress: a file system of debug files does not answer, or this is a bug: report it with a stack trace (SIGQUIT)"
+	const stuck = "no progress: a file system of debug files does not answer, or this is a bug (report the stack trace that SIGQUIT prints)"
 	m.expect(regexp.QuoteMeta("STATUS=1 pipeline; filter of app: " + stuck))
 	if status, text := d.get("/healthz"); status != http.StatusServiceUnavailable || text != `{"healthy":false,"stuck":"app"}`+"\n" {
 		t.Errorf("/healthz: got %d %s", status, text)

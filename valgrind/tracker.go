@@ -123,7 +123,7 @@ func (t *tracker) checkVersion(r *Record) {
 	}
 	version := bytes.TrimSpace(r.Text)
 	if n, ok := parseNumber(version); !ok || n > newestProtocol {
-		t.once.Report(fmt.Sprintf("the report has protocol version %.20q; it is read as version %d, the newest one known", version, newestProtocol))
+		t.once.Report(fmt.Sprintf("the report has protocol version %.20q, and is read as version %d, the newest known version", version, newestProtocol))
 	}
 }
 

@@ -261,7 +261,7 @@ var options = [...]cli.Group[config]{
 			Text: "find the build in DIR that wrote LOG, if LOG has no build IDs: symfilter doctor --which LOG DIR"},
 		{Name: "report", Metavar: "FILE", Alone: standardOutput, In: ofDoctor, Field: func(c *config) any { return &c.report },
 			Text: "print a report to attach to a bug, or write it to FILE, without the private text of the log",
-			More: "it contains the doctor's findings, counts of frames, and the lines with an unresolved address; in these lines, x and 0 replace private letters and digits; paths lose their folders, except below places named by flags; URLs keep only the host; see symfilter doctor --help"},
+			More: "the report contains the doctor's findings, counts of frames, and the lines with an unresolved address; in these lines, x and 0 replace private letters and digits; paths lose their folders, except below places named by flags; URLs keep only the host; see symfilter doctor --help"},
 	}},
 	{Title: "Flags of symfilter addr only", Flags: []cli.Flag[config]{
 		{Name: "output", Metavar: "FORM", In: ofAddr, Words: answers, Field: func(c *config) any { return &c.output }, Text: "text (default), or json: an object for each address"},

@@ -23,7 +23,7 @@ const (
 
 // Reasons why a checkpoint is refused.
 var (
-	ErrTorn    = errors.New("torn: its end is missing")
+	ErrTorn    = errors.New("cut off: the end is missing")
 	ErrVersion = errors.New("written by another version of symfilter")
 	ErrDamaged = errors.New("damaged")
 )

@@ -167,7 +167,7 @@ func TestProfilesThatAreRefused(t *testing.T) {
 		{"cut gzip", packed[:len(packed)/2], "400 the body is not a valid gzip file, or ends too early: unexpected EOF\n"},
 		{"damaged gzip", packed[:len(packed)/2] + "damage" + packed[len(packed)/2+6:], "400 the body is not a valid gzip file, or ends too early: "},
 		{"a cut message", field("\x22\x7f"), "400 pprof profile: the profile is cut off: a field of 127 bytes has only 10; send the whole profile again\n"},
-		{"no values", "\x32\x00\x32\x03cpu", "400 pprof profile: it has no value types; send a valid pprof profile\n"},
+		{"no values", "\x32\x00\x32\x03cpu", "400 pprof profile: the profile has no value types; send a valid pprof profile\n"},
 		{"a string out of range", field("\x2a\x04\x08\x01\x10\x07"), "400 pprof profile: string 7 is not in the string table, which has 3; what has"},
 		{"a location out of range", field("\x12\x05\x0a\x01\x09\x10\x01"), "400 pprof profile: a sample refers to the location 9, which the profile does not have; what has"},
 		{"two locations of one ID", field("\x22\x02\x08\x01\x22\x02\x08\x01"), "400 pprof profile: two locations have the ID 1; what has"},

@@ -72,7 +72,7 @@ func (p *parser) service(s *Service) {
 func (p *parser) hosts(path string, names []string) {
 	for i, name := range names {
 		if u, err := url.Parse("//" + name); err != nil || u.Hostname() != name {
-			p.fault(p.item(join(path, "hosts"), i), join(path, "hosts"), "%q is not the name of a host: write it without scheme and port, as in logs.example", printable(name))
+			p.fault(p.item(join(path, "hosts"), i), join(path, "hosts"), "%q is not the name of a host: write the name without scheme and port, as in logs.example", printable(name))
 		}
 	}
 }

@@ -22,11 +22,11 @@ func TestDamagedCheckpointsAreReported(t *testing.T) {
 		level, text  string
 		again, ready string // ready is a text in the answer of /readyz
 	}{
-		"cut":      {func(s string) error { return os.Truncate(s, 100) }, "WARN", "is not used: it is torn, or not a checkpoint; lines may be printed again", lines, ""},
+		"cut":      {func(s string) error { return os.Truncate(s, 100) }, "WARN", "is not used: the file is cut off, or not a checkpoint; lines may be printed again", lines, ""},
 		"empty":    {func(s string) error { return os.Truncate(s, 0) }, "WARN", "is not used: it is empty", lines, ""},
-		"zeros":    {func(s string) error { return errors.Join(os.Truncate(s, 0), os.Truncate(s, 1<<10)) }, "WARN", "is not used: it is torn, or not a checkpoint", lines, ""},
-		"flipped":  {func(s string) error { return overwrite(s, 200, []byte{1}) }, "WARN", "is not used: it is torn, or not a checkpoint", lines, ""},
-		"torn":     {func(s string) error { return appendTo(s, "symfil") }, "WARN", "is torn at byte", "", ""},
+		"zeros":    {func(s string) error { return errors.Join(os.Truncate(s, 0), os.Truncate(s, 1<<10)) }, "WARN", "is not used: the file is cut off, or not a checkpoint", lines, ""},
+		"flipped":  {func(s string) error { return overwrite(s, 200, []byte{1}) }, "WARN", "is not used: the file is cut off, or not a checkpoint", lines, ""},
+		"torn":     {func(s string) error { return appendTo(s, "symfil") }, "WARN", "is cut off at byte", "", ""},
 		"random":   {func(s string) error { return overwrite(s, 0, []byte("\x8f\x03\xa7")) }, "ERROR", "not a checkpoint of symfilter, and not empty and is not changed", lines, "no checkpoint is kept: "},
 		"a folder": {func(s string) error { os.Remove(s); return os.Mkdir(s, 0o700) }, "ERROR", "not a regular file but a folder", lines, "no checkpoint is kept: "},
 		"a link":   {func(s string) error { os.Rename(s, s+".old"); return os.Symlink(s+".old", s) }, "ERROR", "a symbolic link", lines, "no checkpoint is kept: "},

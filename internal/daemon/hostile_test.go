@@ -213,7 +213,7 @@ func TestStrangeStreamsArePassedOn(t *testing.T) {
 			t.Errorf("%q is missing in %q", want, text)
 		}
 	}
-	if n := log.all["a message does not begin with its length, as framing: octets requires; it is read as a line"]; n != 1 {
+	if n := log.all["a message does not begin with its length, as framing: octets requires; the text is read as a line"]; n != 1 {
 		t.Errorf("the lies were logged %d times: %v", n, log.all)
 	}
 }

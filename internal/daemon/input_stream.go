@@ -195,7 +195,7 @@ func (s *stream) lines(ctx context.Context, l *listener, c *connection, to io.Wr
 	f.malformed = func(text []byte) {
 		if n, ok := s.malformed.May(time.Now()); ok {
 			text = text[:min(len(text), 40)]
-			s.p.log.Warn("a message does not begin with its length, as framing: octets requires; it is read as a line", "peer", c.peer, "text", fmt.Sprintf("%q", text), "times", n)
+			s.p.log.Warn("a message does not begin with its length, as framing: octets requires; the text is read as a line", "peer", c.peer, "text", fmt.Sprintf("%q", text), "times", n)
 		}
 	}
 	defer f.free()

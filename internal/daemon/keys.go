@@ -128,7 +128,7 @@ func Sections() []Section {
 			{Name: "level", Default: "info", Words: []string{"debug", "info", "warn", "error"}, Text: "lowest level that is printed"},
 			{Name: "format", Default: "auto", Words: []string{"auto", "text", "json"}, Text: "auto is text, or the journal's own form under systemd"},
 		}},
-		{Path: "symbols", of: kindOf[Symbols](), Text: "Where debug files are, for all pipelines. The keys mean the same as symfilter's flags of these names.", Keys: []Key{
+		{Path: "symbols", of: kindOf[Symbols](), Text: "Where debug files are, for all pipelines. The keys have the meaning of symfilter's flags of these names.", Keys: []Key{
 			{Name: "symbol_paths", most: maxList, Text: "ELF files, zip files, and folders that are searched for them"},
 			{Name: "ids_files", most: maxList, Text: "ids.txt files: build IDs and their files"},
 			{Name: "build_id_directories", most: maxList, Text: "folders with the layout of .build-id"},
@@ -168,7 +168,7 @@ func Sections() []Section {
 			{Name: "tls", section: true, With: network, Text: "certificate of the listener"},
 			{Name: "hosts", least: 1, most: maxList, With: []string{"http", "journal_upload"}, Text: hostsText},
 		}},
-		{Path: "pipelines.NAME.filter", of: kindOf[Filter](), Text: "How lines are symbolized. The keys mean the same as symfilter's flags of these names.", Keys: []Key{
+		{Path: "pipelines.NAME.filter", of: kindOf[Filter](), Text: "How lines are symbolized. The keys have the meaning of symfilter's flags of these names.", Keys: []Key{
 			{Name: "dialects", Default: "auto", Words: []string{"auto", "none"}, Text: "auto resolves raw backtraces, too; none resolves only markup"},
 			{Name: "module_lines", Default: "full", Words: []string{"full", "short", "none", "raw"}, Text: "how the modules in markup are shown"},
 			{Name: "prefix_map", most: maxList, Text: "OLD=NEW: print NEW for OLD at the start of source paths"},
@@ -216,7 +216,7 @@ func serviceSection() Section {
 		{Name: "profile", Default: "false", With: []string{"listen"}, Text: "answer POST of a pprof profile to `/v1/profile` with the profile, in which addresses have functions and lines"},
 		{Name: "mozilla", Default: "false", With: []string{"listen"}, Text: "answer POST to `/symbolicate/v5`, Mozilla's symbolication API, which the Firefox Profiler and samply use"},
 		{Name: "symbolicator", Default: "false", With: []string{"listen"}, Text: "answer POST to `/symbolicate` as Sentry's Symbolicator does for ELF"},
-		{Name: "debuginfod", Default: "false", With: []string{"listen"}, Text: "answer GET of `/buildid/ID/debuginfo`, `executable`, `section/NAME` and `source/PATH` from the files of `symbols`, its cache and its servers"},
+		{Name: "debuginfod", Default: "false", With: []string{"listen"}, Text: "answer GET of `/buildid/ID/debuginfo`, `executable`, `section/NAME` and `source/PATH` from the files, the cache and the servers of `symbols`"},
 		{Name: "wait", Default: "10s", most: 10 * 60 * second, With: []string{"listen"}, Text: "longest time that a request for addresses waits for debug files; a later request gets the answers that were missing"},
 		{Name: "mode", also: "0660", With: []string{"listen"}, Text: "permissions of a unix socket, in octal, not 0"},
 		{Name: "allow_remote", Default: "false", With: []string{"listen"}, Text: "other machines may connect without TLS"},

@@ -32,7 +32,7 @@ func TestMistakesAreNamedByWhatIsMeant(t *testing.T) {
 		{output("7"), `4:13: pipelines.app.output: the number 7 is given where a section is expected: indented lines of KEY: VALUE, with the keys stdout, file, mode, open_files, sync, peer, connect, format and tls`},
 
 		{"pipelines:\n  app:\n    input: {stdin: true}\n    outptu: {stdout: text}\n",
-			"4:5: pipelines.app.outptu: unknown; did you mean \"output\"?\n2:3: pipelines.app.output: missing: every configuration needs it: where lines go"},
+			"4:5: pipelines.app.outptu: unknown; did you mean \"output\"?\n2:3: pipelines.app.output: missing: every configuration needs this key: where lines go"},
 		{input("{file: [a]}"),
 			"3:13: pipelines.app.input.file: unknown; did you mean \"files\"?\n3:5: pipelines.app.input: not given: set one of files, stdin, listen, http and journal_upload"},
 	} {

@@ -100,7 +100,7 @@ func yamlLine() *regexp.Regexp { return regexp.MustCompile(`^(?:yaml: )?(?:line 
 func (p *parser) document(text []byte) *yaml.Node {
 	switch {
 	case len(text) > maxFile:
-		p.fault(nil, "", "the file is larger than 1 MiB, which no configuration needs: is it the right file?")
+		p.fault(nil, "", "the file is larger than 1 MiB, which no configuration needs: name the right file")
 		return nil
 	case !utf8.Valid(text):
 		at := 1
@@ -219,12 +219,12 @@ func (p *parser) structure(n *yaml.Node, v reflect.Value, path string, depth int
 	}
 	if s.Any != nil && !slices.ContainsFunc(s.Any, func(name string) bool { return p.at[join(path, name)] != nil }) {
 		n, k := p.keyAt(at, path), s.key(s.Any[0])
-		p.missing = append(p.missing, Fault{Line: n.Line, Column: n.Column, Key: join(path, k.Name), Problem: "missing: every configuration needs it, or " + listed(s.Any[1:], "or") + ": " + k.Text})
+		p.missing = append(p.missing, Fault{Line: n.Line, Column: n.Column, Key: join(path, k.Name), Problem: "missing: every configuration needs this key, or " + listed(s.Any[1:], "or") + ": " + k.Text})
 	}
 	for _, k := range s.Keys {
 		if k.section && k.least > 0 && p.at[join(path, k.Name)] == nil {
 			n := p.keyAt(at, path)
-			p.missing = append(p.missing, Fault{Line: n.Line, Column: n.Column, Key: join(path, k.Name), Problem: "missing: every configuration needs it: " + k.Text})
+			p.missing = append(p.missing, Fault{Line: n.Line, Column: n.Column, Key: join(path, k.Name), Problem: "missing: every configuration needs this key: " + k.Text})
 		}
 	}
 }
@@ -278,7 +278,7 @@ func (p *parser) unknown(n *yaml.Node, path, name string, s *Section) {
 		}
 	}
 	if len(elsewhere) > 0 {
-		p.fault(n, join(path, printable(name)), "unknown here: it is a key of %s", strings.ReplaceAll(listed(elsewhere, "and"), "the section,", "the file itself,"))
+		p.fault(n, join(path, printable(name)), "unknown here, but a key of %s", strings.ReplaceAll(listed(elsewhere, "and"), "the section,", "the file itself,"))
 		return
 	}
 	p.fault(n, join(path, printable(name)), "unknown; the keys here are %s", listed(names, "and"))

@@ -34,15 +34,15 @@ var faults = []struct {
 }{
 	{name: "empty", text: "", want: "the file is empty: it needs pipelines, each with an input and an output, or a service"},
 	{name: "comment", text: "# nothing\n", want: "the file is empty: it needs pipelines, each with an input and an output, or a service"},
-	{name: "no pipelines", text: "log: {level: info}\n", want: "1:1: pipelines: missing: every configuration needs it, or service: the pipelines by name: a letter or digit, then letters, digits, . _ or - (at most 64 characters)"},
+	{name: "no pipelines", text: "log: {level: info}\n", want: "1:1: pipelines: missing: every configuration needs this key, or service: the pipelines by name: a letter or digit, then letters, digits, . _ or - (at most 64 characters)"},
 	{name: "empty pipelines", text: "pipelines: {}\n", want: "1:12: pipelines: not given; name at least one, with an input and an output"},
 	{name: "list of pipelines", text: "pipelines: [a]\n", want: "1:12: pipelines: a list is given where pipelines by name are expected: NAME: {input: …, output: …}"},
 	{name: "text", text: "hello\n", want: `1:1: "hello" is given where a section is expected: indented lines of KEY: VALUE, with the keys admin, log, symbols, limits, service, state and pipelines`},
 	{name: "pipeline without a value", text: "pipelines:\n  app:\n", want: "2:3: pipelines.app: has no value: give it an input and an output"},
-	{name: "pipeline without an output", text: "pipelines:\n  app:\n    input: {stdin: true}\n", want: "2:3: pipelines.app.output: missing: every configuration needs it: where lines go"},
+	{name: "pipeline without an output", text: "pipelines:\n  app:\n    input: {stdin: true}\n", want: "2:3: pipelines.app.output: missing: every configuration needs this key: where lines go"},
 	{name: "name of a pipeline", text: "pipelines:\n  a/b: {input: {stdin: true}, output: {stdout: text}}\n", want: "2:3: pipelines.a/b: not a name of a pipeline: use a letter or digit, then letters, digits, . _ or - (at most 64 characters)"},
 	{name: "misspelt key", text: "lgo: {}\n" + one, want: `1:1: lgo: unknown; did you mean "log"?`},
-	{name: "key of another section", text: pipe("stdin: true, sync: never", "stdout: text"), want: "3:26: pipelines.app.input.sync: unknown here: it is a key of the section pipelines.NAME.output"},
+	{name: "key of another section", text: pipe("stdin: true, sync: never", "stdout: text"), want: "3:26: pipelines.app.input.sync: unknown here, but a key of the section pipelines.NAME.output"},
 	{name: "key of no section", text: "verbosity: 3\n" + one, want: "1:1: verbosity: unknown; the keys here are admin, log, symbols, limits, service, state and pipelines"},
 	{name: "key twice", text: "log: {level: info, level: warn}\n" + one, want: "1:20: log.level: given twice: also in line 1; remove one"},
 	{name: "key that is a list", text: "? [a]\n: b\n" + one, want: "1:3: a key is a list: write a name"},
@@ -302,7 +302,7 @@ func TestLargeFilesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Load(path)
-	if want := path + ": the file is larger than 1 MiB, which no configuration needs: is it the right file?"; err == nil || err.Error() != want {
+	if want := path + ": the file is larger than 1 MiB, which no configuration needs: name the right file"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -52,7 +52,7 @@ func (d *Daemon) problems(now time.Time) (all []problem) {
 			all = append(all, problem{Part: "output", Pipeline: p.name, Problem: text})
 		}
 		if p.isStuck(d.stuckAfter()) {
-			all = append(all, problem{Part: "filter", Pipeline: p.name, Problem: "no progress: a file system of debug files does not answer, or this is a bug: report it with a stack trace (SIGQUIT)"})
+			all = append(all, problem{Part: "filter", Pipeline: p.name, Problem: "no progress: a file system of debug files does not answer, or this is a bug (report the stack trace that SIGQUIT prints)"})
 		}
 	}
 	return all

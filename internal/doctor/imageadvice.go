@@ -71,7 +71,7 @@ func (r *remedier) unusedImages(modules []symbolize.Unresolved) (all []string) {
 		case r.asked(id):
 			continue
 		case len(names) == 0 && id.IsZero():
-			all = append(all, "--image "+shellWord(word)+" has no build ID, by which the modules here are found")
+			all = append(all, "--image "+shellWord(word)+" has no build ID, and the modules in the log are found by build ID")
 			continue
 		case len(names) == 0:
 			all = append(all, "--image "+shellWord(word)+" has build ID "+id.String()+", which no module in the log has")

@@ -20,7 +20,7 @@ const (
 	maxNothing  = 100       // a decoder fails after this many empty reads in a row
 )
 
-var errBomb = errors.New("it unpacks to over 1100 times its size, which no log does")
+var errBomb = errors.New("the file unpacks to over 1100 times its size, which no log does")
 
 // A damage is the reason why the rest of a compressed file cannot be unpacked.
 type damage struct {

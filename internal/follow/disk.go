@@ -309,5 +309,5 @@ func descriptors() int64 {
 }
 
 func (f *Follower) notifyFull() {
-	f.notify(Event{Message: fmt.Sprintf("more files are followed than may be open at once (%d; see ulimit -n), so they take turns; if one is removed while it is closed, its unread lines are lost", f.disk.limit())})
+	f.notify(Event{Message: fmt.Sprintf("more files are followed than may be open at once (%d; see ulimit -n), so files take turns; unread lines of a file that is removed while closed are lost", f.disk.limit())})
 }

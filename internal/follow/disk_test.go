@@ -202,7 +202,7 @@ func TestFilesRemovedWhileClosedAreTold(t *testing.T) {
 	rename(t, path+".new", path)
 	r.expect(path, "one\ntwo\n")
 	r.until("the loss is told", func() bool {
-		return strings.Contains(r.messages(), "app.log: was removed while it was closed because too many files are read (see ulimit -n); its bytes after the first 4 are lost")
+		return strings.Contains(r.messages(), "app.log: was removed while closed, because too many files are read (see ulimit -n); the bytes after the first 4 are lost")
 	})
 }
 

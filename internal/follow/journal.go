@@ -114,7 +114,7 @@ type savedReading struct {
 }
 
 var (
-	errTorn     = errors.New("it is torn, or not a checkpoint")
+	errTorn     = errors.New("the file is cut off, or not a checkpoint")
 	errForeign  = errors.New("not a checkpoint of symfilter, and not empty")
 	errTooLarge = errors.New("larger than any checkpoint")
 )

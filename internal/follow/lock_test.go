@@ -40,7 +40,7 @@ func TestEmptyStateFilesAreReported(t *testing.T) {
 	dir := t.TempDir()
 	l := newLog()
 	o := Options{Names: []string{filepath.Join(dir, "app.log")}, Open: l.open, Notify: l.notify, State: filepath.Join(dir, "state")}
-	for _, want := range []string{"", "the checkpoint " + o.State + " is not used: it is empty: it was truncated, or a run ended before its first checkpoint; lines may be printed again"} {
+	for _, want := range []string{"", "the checkpoint " + o.State + " is not used: the file is empty: it was truncated, or a run ended before the first checkpoint; lines may be printed again"} {
 		f, err := New(o)
 		if err != nil {
 			t.Fatal(err)

@@ -19,7 +19,7 @@ func (s *source) moved(ctx context.Context, g *generation) error {
 		return s.failed(ctx, g, err)
 	}
 	s.missing = 0
-	s.lose(Event{Message: fmt.Sprintf("was removed while it was closed because too many files are read (see ulimit -n); its bytes after the first %d are lost", g.look)})
+	s.lose(Event{Message: fmt.Sprintf("was removed while closed, because too many files are read (see ulimit -n); the bytes after the first %d are lost", g.look)})
 	s.retire(g)
 	return nil
 }

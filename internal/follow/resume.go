@@ -295,10 +295,10 @@ func (r *resumption) reportLost(copied, broken *generation) {
 		what = "no longer holds the bytes that were not read yet"
 	}
 	if copied != nil {
-		s.notify(Event{Message: what + ": it was copied and truncated; reading continues in the copy"})
+		s.notify(Event{Message: what + ": the file was copied and truncated; reading continues in the copy"})
 		return
 	}
-	s.lose(Event{Message: what + ": it was truncated or replaced; it is read from its beginning", Lost: max(0, last.Size-last.Off)})
+	s.lose(Event{Message: what + ": the file was truncated or replaced, and is read from its beginning", Lost: max(0, last.Size-last.Off)})
 }
 
 func hasMeta(name string) bool { return strings.ContainsAny(name, `*?[`) }

@@ -120,13 +120,13 @@ func (w *saver) read() error {
 	unused := ""
 	switch {
 	case info != nil && info.Size() == 0:
-		unused = "it is empty: it was truncated, or a run ended before its first checkpoint"
+		unused = "the file is empty: it was truncated, or a run ended before the first checkpoint"
 	case IsForeign(err):
 		return fmt.Errorf("%s is %w and is not changed: name another file, or remove this one", w.path, err)
 	case err != nil:
 		unused = wording.Cause(err).Error()
 	case j.Host != "" && w.host != "" && j.Host != w.host:
-		unused = "it was written on another machine"
+		unused = "the file was written on another machine"
 	default:
 		w.load(j)
 		return nil
@@ -167,9 +167,9 @@ func (w *saver) load(j journal) {
 	w.rewrite = !j.continues || !slices.Equal(w.known, w.patterns) || grown(j.size/2, j.first)
 	switch {
 	case j.damaged:
-		w.again("is damaged from byte %d on: its entries before that are used", j.size)
+		w.again("is damaged from byte %d on: the entries before this byte are used", j.size)
 	case j.torn:
-		w.again("is torn at byte %d: its entries before that are used", j.size)
+		w.again("is cut off at byte %d: the entries before this byte are used", j.size)
 	}
 	var unread []string // paths of unreadable entries
 	for path, raw := range j.files {

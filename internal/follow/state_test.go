@@ -75,7 +75,7 @@ func TestNextRunsFindAnotherFile(t *testing.T) {
 			write(t, path, "third\n")
 			copyTruncate(t, path, path+".1")
 			write(t, path, "new\n")
-		}, "third\nnew\n", "app.log: no longer holds.*: it was copied and truncated; reading continues in the copy"},
+		}, "third\nnew\n", "app.log: no longer holds.*: the file was copied and truncated; reading continues in the copy"},
 		"copied when it was read, and truncated": {func(t *testing.T, path string) {
 			copyTruncate(t, path, path+".1")
 			write(t, path, "new\n")
@@ -247,12 +247,12 @@ func TestCheckpointsThatAreNotUsed(t *testing.T) {
 		return fmt.Appendf(nil, "%s\n%s\n", stateHead(body), body)
 	}
 	good := with(func(*record) {})
-	const torn = `the checkpoint .*state is not used: it is torn, or not a checkpoint; lines may be printed again`
+	const torn = `the checkpoint .*state is not used: the file is cut off, or not a checkpoint; lines may be printed again`
 	tests := map[string]struct {
 		data []byte
 		told string
 	}{
-		"empty": {nil, `the checkpoint .*state is not used: it is empty: it was truncated, or a run ended before its first checkpoint; lines may be printed again`},
+		"empty": {nil, `the checkpoint .*state is not used: the file is empty: it was truncated, or a run ended before the first checkpoint; lines may be printed again`},
 		"zeros": {make([]byte, len(good)), torn},
 		"a bit": {bytes.Replace(good, []byte(`"off":4`), []byte(`"off":5`), 1), torn},
 		"an entry of another form": {with(func(c *record) {
@@ -264,7 +264,7 @@ func TestCheckpointsThatAreNotUsed(t *testing.T) {
 		tests["another machine"] = struct {
 			data []byte
 			told string
-		}{with(func(c *record) { c.Host = "another" }), `the checkpoint .*state is not used: it was written on another machine; lines may be printed again`}
+		}{with(func(c *record) { c.Host = "another" }), `the checkpoint .*state is not used: the file was written on another machine; lines may be printed again`}
 	}
 	for n := 1; n < len(good)-1; n += 1 + len(good)/20 {
 		tests[fmt.Sprintf("first %d bytes", n)] = struct {

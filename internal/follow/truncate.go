@@ -38,7 +38,7 @@ func (s *source) truncated() error {
 	case len(copies) > 0:
 		s.notifyCopies(s.truncations, copies)
 	default:
-		message := fmt.Sprintf("was truncated, for the %s time; anything written to it in the %v before is lost", ordinal(s.truncations), time.Since(s.read).Round(time.Millisecond))
+		message := fmt.Sprintf("was truncated, for the %s time; anything written in the %v before is lost", ordinal(s.truncations), time.Since(s.read).Round(time.Millisecond))
 		if lost > 0 {
 			message += fmt.Sprintf(", and %d bytes of an unfinished line", lost)
 		}
@@ -72,7 +72,7 @@ func (s *shared) notifyCopies(truncations int, copies []*generation) {
 	for i, c := range copies {
 		names[i] = filepath.Base(c.name)
 	}
-	s.notify(Event{Message: fmt.Sprintf("was truncated, for the %s time; the rest of its old content is read from %s; bytes written to it after that copy are lost", ordinal(truncations), strings.Join(names, ", "))})
+	s.notify(Event{Message: fmt.Sprintf("was truncated, for the %s time; the rest of the old content is read from %s; bytes written after this copy are lost", ordinal(truncations), strings.Join(names, ", "))})
 }
 
 // readCopies continues with the copies, and then at the beginning of the current file.

@@ -159,7 +159,7 @@ func TestRefusedContexts(t *testing.T) {
 	for _, test := range []struct{ context, want string }{
 		{string(context), ""},
 		{`{"input":"cri"}` + "\n" + `{"envelope":"cri","streams":[{},{}]}` + "\n{{{context:1}}}\n", "restore the context of an input: written by another version of symfilter: version 1, not 2"},
-		{string(context[:len(context)-9]), "restore the context of an input: torn: its end is missing"},
+		{string(context[:len(context)-9]), "restore the context of an input: cut off: the end is missing"},
 		{`{"v":2,"input":"other"}`, `restore the context of an input: damaged: "other" is not a format`},
 		{`{"v":2,"input":"docker"}`, "restore the context of an input: saved from an input of format docker, not cri"},
 		{`{"v":2,"input":"cri","context":{}}`, "restore the context of a container's log: written by another version of symfilter: version 1, not 2"},

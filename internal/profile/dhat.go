@@ -263,7 +263,7 @@ func (x *dhatIndex) reportDefects() {
 		x.o.Report(fmt.Sprintf("the file has %d frames; frames after the first %d stay as they are", len(x.frames)+x.left, len(x.frames)))
 	}
 	if x.version != "" && x.version != "2" {
-		x.o.Report(fmt.Sprintf("the file has version %.20q of DHAT's format; it is read as version 2, the only one known", x.version))
+		x.o.Report(fmt.Sprintf("the file has version %.20q of DHAT's format, and is read as version 2, the only known version", x.version))
 	}
 }
 

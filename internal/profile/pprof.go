@@ -67,7 +67,7 @@ func readPprof(data []byte, r *resolver) (document, error) {
 	}
 	d.strings, d.mappings, d.functions, d.locations = nil, nil, nil, nil
 	if len(d.p.Values) == 0 {
-		return nil, errors.New("it has no value types")
+		return nil, errors.New("the profile has no value types")
 	}
 	if len(d.p.Values) > 0 && d.p.Default == "" {
 		d.p.Default = d.p.Values[len(d.p.Values)-1].Name // as viewers do

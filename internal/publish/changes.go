@@ -89,10 +89,10 @@ func (t *changesText) change(c *gate.Change) {
 		t.WriteByte('\n')
 	}
 	if !c.Expired.IsZero() {
-		fmt.Fprintf(t, " The baseline accepted it until %s.\n", c.Expired.Format(time.DateOnly))
+		fmt.Fprintf(t, " The baseline accepted this finding until %s.\n", c.Expired.Format(time.DateOnly))
 	}
 	if c.Unnamed {
-		t.WriteString(" It counts as new, since no frame of the program has a name.\n")
+		t.WriteString(" This finding counts as new, since no frame of the program has a name.\n")
 	}
 	t.others(c.Findings[1:])
 	t.seen(c.Findings)

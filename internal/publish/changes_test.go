@@ -63,7 +63,7 @@ func TestChangesAsText(t *testing.T) {
     #1 f<\x0a>() lib/f.cc:12:3 (a)
     #2 0x2 (b)
  more
- The baseline accepted it until 2020-01-02.
+ The baseline accepted this finding until 2020-01-02.
  5 more with this fingerprint: lib/f.cc:13, lib/f.cc:14, lib/f.cc:15, lib/f.cc:16, ...
  330 times in 10 processes: ./a (PID 1) 6 times, ./a (PID 2) 12 times, ./a (PID 3) 18 times, ./a (PID 4) 24 times, ./a (PID 5) 30 times, ./a (PID 6) 36 times, ./a (PID 7) 42 times, ./a (PID 8) 48 times and 2 more
  fingerprint FINGERPRINT

@@ -48,7 +48,7 @@ func Suppressions(w io.Writer, r *Result) error {
 	}
 	b := []byte("# Suppressions for Valgrind: --suppressions=FILE. They match if Valgrind finds the debug files, for example in\n# /usr/lib/debug/.build-id.\n")
 	if p.nameless {
-		b = append(b, "# The report lacks linkage names of some functions: obj: lines take their place, and hide more. To have the\n# names, run Valgrind with --gen-suppressions=all, or name the program: --symbol-path PROGRAM.\n"...)
+		b = append(b, "# The report lacks linkage names of some functions: obj: lines replace these, and hide more errors. To get the\n# names, run Valgrind with --gen-suppressions=all, or name the program: --symbol-path PROGRAM.\n"...)
 	}
 	for _, s := range all {
 		lines := p.stack(s, &p.own)

@@ -155,7 +155,7 @@ func TestSuppressionsHaveLinkageNamesOfReports(t *testing.T) {
 	}
 	want := `# Suppressions for Valgrind: --suppressions=FILE. They match if Valgrind finds the debug files, for example in
 # /usr/lib/debug/.build-id.
-# The report lacks linkage names of some functions: obj: lines take their place, and hide more. To have the
+# The report lacks linkage names of some functions: obj: lines replace these, and hide more errors. To get the
 # names, run Valgrind with --gen-suppressions=all, or name the program: --symbol-path PROGRAM.
 
 {

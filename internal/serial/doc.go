@@ -191,7 +191,7 @@ func (p *Port) drop() {
 	p.file = nil
 	if !p.isClosed() {
 		p.awaited = true
-		p.report("the device went away; retrying every second, until Ctrl-C")
+		p.report("the device was disconnected; retrying every second, until Ctrl-C")
 	}
 }
 

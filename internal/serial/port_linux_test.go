@@ -111,7 +111,7 @@ func TestADeviceThatIsUnpluggedIsReadAgain(t *testing.T) {
 		io.WriteString(device, text)
 		r.want(t, text)
 		unplug(t, device, path)
-		r.wantReport(t, "the device went away; retrying every second, until Ctrl-C")
+		r.wantReport(t, "the device was disconnected; retrying every second, until Ctrl-C")
 	}
 	r.port.Close()
 	if err := <-r.err; err != io.EOF {
@@ -138,7 +138,7 @@ func TestAPortThatStaysLockedIsReported(t *testing.T) {
 		return os.Open(os.DevNull) // returns EOF at once
 	}
 	r.start()
-	const away = "the device went away; retrying every second, until Ctrl-C"
+	const away = "the device was disconnected; retrying every second, until Ctrl-C"
 	const locked = "permission denied; retrying every second, until Ctrl-C"
 	for _, want := range []string{away, "open", away, locked, "open", away, "open"} {
 		r.wantReport(t, want)
@@ -173,7 +173,7 @@ func TestAPortThatIsNeverThereIsGivenUp(t *testing.T) {
 	io.WriteString(device, "> ")
 	r.want(t, "> ")
 	unplug(t, device, path)
-	r.wantReport(t, "the device went away; retrying every second, until Ctrl-C")
+	r.wantReport(t, "the device was disconnected; retrying every second, until Ctrl-C")
 	io.WriteString(plug(t, path), "> ")
 	r.want(t, "> ")
 }
@@ -207,7 +207,7 @@ func TestAPortThatEndsAtOnceIsNotOpenedAllTheTime(t *testing.T) {
 		return os.Open(os.DevNull)
 	}
 	r.start()
-	r.wantReport(t, "the device went away; retrying every second, until Ctrl-C")
+	r.wantReport(t, "the device was disconnected; retrying every second, until Ctrl-C")
 	r.port.Close()
 	if err := <-r.err; err != io.EOF || len(opened) != 1 {
 		t.Errorf("opened %d times, then Read returned %v; want once and io.EOF", len(opened), err)

@@ -39,7 +39,7 @@ func (s *servers) init() {
 
 var (
 	errSoon       = errors.New("symfilter will ask again")
-	errLate       = fmt.Errorf("the servers have not sent it yet: %w", errSoon)
+	errLate       = fmt.Errorf("the servers have not sent the file yet: %w", errSoon)
 	errNoBuild    = errors.New("servers not asked: they have no sources of this build")
 	errUnaskable  = errors.New("servers not asked: they need a build ID and an absolute path")
 	errManyFlying = fmt.Errorf("servers not asked yet, since other files are being fetched: %w", errSoon)
