@@ -12,10 +12,10 @@ reports of Valgrind, Callgrind and sp-rtrace. No FILE, or "-": standard input.
 `
 	valgrindText = `Prints XML reports of Valgrind (--xml=yes: Memcheck, Helgrind, DRD and others)
 as text, with the functions, files and lines that Valgrind would have printed
-with the debug files. The order and the words are as Valgrind prints them
-without --xml. Frames are printed as in logs, and the first line of an error
-ends in its kind, number and thread. ERROR SUMMARY and LEAK SUMMARY come last.
-The program may still be running.
+with the debug files. The order and the words are those of Valgrind without
+--xml. Frames are printed as in logs, and the first line of an error ends in its
+kind, number and thread. ERROR SUMMARY and LEAK SUMMARY come last. The program
+may still be running.
 
   symfilter -s out/symbols report.xml | less -R
   symfilter valgrind --sysroot /mnt/device -s out/symbols report.*.xml
@@ -24,7 +24,7 @@ The program may still be running.
 
 A report does not contain the addresses at which its files were loaded:
 symfilter infers them. If that fails, a diagnostic names the file, and its
-frames stay as they are; give the addresses with --map or --bias.
+frames are not changed; give the addresses with --map or --bias.
 
 Other tools read the report with names as XML, as the text of Valgrind itself
 (for CTest), or as suppressions:
@@ -50,13 +50,14 @@ profile; their costs are added up. symfilter FILE..., without the word
 callgrind, prints a table for each.
 
 Costs of a stripped program are exact by function. They are exact by line and
-inlined call only if valgrind --tool=callgrind --dump-instr=yes recorded them.
-Functions that call each other are marked with their cycle: <cycle 1>.
+inlined call only if the profile was recorded with valgrind --tool=callgrind
+--dump-instr=yes. Functions that call each other are marked with their cycle:
+<cycle 1>.
 
---diff compares two profiles, or the sums of several, by function. A function is
-matched even if its symbols, clones or levels of recursion differ. With
---source, lines are compared too, in files whose text both sides have. --limit
-makes a build fail if a cost has grown: symfilter help gates.
+--diff compares two profiles, or the sums of several, by function. Functions are
+matched even if their symbols, clones or levels of recursion differ. With
+--source, lines are compared, too, in files with equal text on both sides.
+--limit makes a build fail if a cost has grown: symfilter help gates.
 
   symfilter callgrind --diff before.out after.out
   symfilter callgrind --limit 'main:Ir=+1%' --diff old.* -- new.*
@@ -80,8 +81,9 @@ and freed, with every address replaced by function, file and line.
 `
 	profileText = `Prints a profile of addresses with functions, files and lines: pprof's format,
 heap and CPU profiles of gperftools (tcmalloc), heap profiles of jemalloc, files
-of Valgrind's DHAT and Massif. A profile is also fetched from a URL, for at most
-a minute more than its seconds=N, which is 30 by default.
+of Valgrind's DHAT and Massif. A profile can also be fetched from a URL;
+symfilter waits for it at most a minute more than seconds=N in the URL, which is
+30 by default.
 
   symfilter profile -s /srv/symbols heap.prof | less
   symfilter profile --output=pprof heap.prof >named.pb.gz
@@ -91,19 +93,19 @@ a minute more than its seconds=N, which is 30 by default.
   symfilter profile massif.out.1234 >named.massif; ms_print named.massif
 
 The result is a table of functions and the largest stacks, or with
---output=pprof a profile that viewers such as go tool pprof show without looking
-for names again. Locations that have names already keep them.
+--output=pprof a profile with names, which viewers such as go tool pprof do not
+look up again. Locations that have names already keep them.
 
 The file of an address is found by the build ID that the profile gives. A
-profile of gperftools or jemalloc has no build IDs: then the file at the mapped
-path is used, below --sysroot if that is given. Its build ID leads to the debug
-file. The file must have code of the size that was mapped; no other check is
-possible, so do not use this after the program was replaced.
+profile of gperftools or jemalloc has no build IDs: the file at the mapped path
+is used, below --sysroot if that is given. Its build ID leads to the debug file.
+The file must have code of the size that was mapped; no other check is possible,
+so names may be wrong if the program was replaced.
 
 A file of DHAT or Massif is printed as the tool writes it for a program with
 debug information, unless --output names another form. The load addresses of the
-object files are inferred from the addresses in it, as for Valgrind's XML; --map
-or --bias give them if that fails.
+object files are inferred from the addresses in the file, as for Valgrind's XML;
+if that fails, --map or --bias give them.
 `
 	addrText = `Prints the functions, files and lines at addresses of a program, library or
 debug file, innermost first, with the inlined calls. Addresses are hexadecimal,
@@ -125,8 +127,8 @@ The debug file is found as for a log. Answers have the form of addr2line
   0x4158: inventory::shelves[2].refs
   0x9999: ?? (no symbol covers the address)
 
-An ADDRESS can also be one of these. A name is that of the symbol table, such
-as _ZN4Book5closeEv, and means each place that has it.
+An ADDRESS can also be one of these. A name is a name in the symbol table, such
+as _ZN4Book5closeEv, and means each symbol with this name.
 
   do_fault+0x30        a place in a function; offsets without 0x are decimal
   do_fault+0x30/0x160  as Linux prints it: of several functions, those of the
@@ -136,19 +138,19 @@ as _ZN4Book5closeEv, and means each place that has it.
   FILE+0x1a25          an address of another FILE or build ID; also
                        FILE(+0x1a25) and FILE(main+0x10), as glibc prints it
 
-Without ADDRESS, or with -, addresses are read from standard input. Each line
-is answered before symfilter waits for another one. Without FILE, each ADDRESS
-begins with the name of one; beside a FILE, such a name needs a /.
+Without ADDRESS, or with -, addresses are read from standard input. Each line is
+answered before symfilter waits for another one. Without FILE, each ADDRESS
+begins with the name of a file; beside a FILE, such a name needs a /.
 
-The exit status is 0 even if an address stayed unresolved, or a line has none;
-with --strict it is then 3. Standard error has advice on such addresses, unless
--q is given.
+The exit status is 0 even if an address stayed unresolved, or a line has no
+address; with --strict it is then 3. Standard error has advice on such
+addresses, unless -q is given.
 `
 	asText = `Answers like another symbolizer: llvm-symbolizer or llvm-addr2line of LLVM 19,
 addr2line of GNU Binutils 2.40, or eu-addr2line of elfutils 0.188. ARGs, the
-questions on standard input and the answers are those of NAME. Started through a
-link with such a name, symfilter does the same; the name may have a target
-before it and a version after it.
+questions on standard input and the answers are those of NAME. A link to
+symfilter with such a name does the same; the name may have a target before it
+and a version after it.
 
   symfilter as llvm-symbolizer --obj=app 0x1a25
   ln -s "$(command -v symfilter)" tools/llvm-symbolizer
@@ -162,28 +164,27 @@ and eu-addr2line read a.out unless -e names a file.
 
 --dia, --dsym-hint and --relative-address of LLVM are refused, because they are
 for files that are not ELF, and --demangle=java, gnat and dlang of binutils,
-because symfilter demangles C++ and Rust. As eu-addr2line it refuses -F, which
-asks for flags of line tables, and -k -K -M -p --core, which need a running
+because symfilter demangles C++ and Rust. As eu-addr2line, symfilter refuses -F,
+which prints flags of line tables, and -k -K -M -p --core, which need a running
 kernel, a process or a core dump. FRAME is answered as if a function had no
-local variables. docs/drop-in.md of the source lists all differences.
+local variables. docs/drop-in.md in the source lists all differences.
 `
-	doctorText = `Reports whether the places of debug files are in order: the folders that flags
-name, the cache of debuginfod, and its servers, each of which is asked once. It
-also reports which sandbox restrictions this system supports. It has the flags
-of symfilter.
+	doctorText = `Checks the places of debug files: the folders that flags name, the cache of
+debuginfod, and its servers, each of which is asked once. It also reports the
+sandbox restrictions that this system supports. It has the flags of symfilter.
 
   symfilter doctor -s out/symbols                    only the places
   symfilter doctor 93ac61ec5a8eb1396f9fbd350e3169a558528a40
   symfilter doctor /usr/bin/app                      an ELF file
   symfilter doctor crash.log                         a log, report or profile
 
-With a build ID or an ELF file, it looks for the debug file, and prints where it
-is, or all places where it was looked for. With a log, a report or a profile, it
-does so for each module that is named there and may be needed, and prints the
-next step. FILE - is a log on standard input.
+With a build ID or an ELF file, it looks for the debug file, and prints its
+path, or all places that were searched. With a log, a report or a profile, it
+does so for each module in the file that may be needed, and prints the next
+step. FILE - is a log on standard input.
 
 --which finds the build in a folder that wrote a log without build IDs, by the
-calls before its return addresses and the names of its functions:
+calls before the return addresses in the log and the names of functions:
 
   symfilter doctor --which crash.log builds
 
@@ -194,10 +195,10 @@ calls before its return addresses and the names of its functions:
 From the log it takes only addresses, build IDs, base names of modules and the
 shape of unresolved lines. Read it before you publish it.
 
-Exits with 1 if a place is out of order, or if the debug file was not found. For
-a log, it exits with 1 if a module without a debug file has addresses that stay
-unresolved. With --which, it exits with 1 unless exactly one build fits; with
---report, only if the report could not be written.
+Exits with 1 if a place of debug files has a fault, or if the debug file was not
+found. For a log, it exits with 1 if a module without a debug file has addresses
+that stay unresolved. With --which, it exits with 1 unless exactly one build
+fits; with --report, only if the report could not be written.
 `
 	indexText = `Makes indexes of ELF files with debug information, or of all such files in
 folders, so that later runs need not read their debug information. Indexes are
@@ -208,7 +209,7 @@ symfilter also makes such indexes by itself if they save time; --no-index
 disables that.
 `
 	completionText = `Prints a script with which a shell completes commands, flags and their values.
-The one for bash needs no other package.
+The script for bash needs no other package.
 
   bash        source <(symfilter completion bash)
   zsh         symfilter completion zsh >"${fpath[1]}/_symfilter"
@@ -234,20 +235,21 @@ date of the commit that symfilter was built from.
   exit-status  what the exit status means
   flags        all flags
 `
-	runText = `Starts PROGRAM and filters what it writes to standard output and error. While
-it runs, symfilter reads the maps of PROGRAM and of the processes it starts. So
-addresses without a module are resolved, too, by the files that are mapped.
+	runText = `Starts PROGRAM and filters what it writes to standard output and error.
+Meanwhile, symfilter reads the maps of PROGRAM and of the processes that it
+starts. So addresses without a module are resolved, too, by the mapped files.
 
   symfilter run -- ./server --port 8080
   symfilter run -s out/symbols -- make test
 
-PROGRAM keeps its standard input, its process group and its terminal. If an
-output is a terminal, PROGRAM writes to a pseudo-terminal of the same size, else
-to a pipe; nothing is preloaded, traced or changed. Signals are passed on.
+PROGRAM keeps its standard input, its process group and its terminal. PROGRAM
+writes to pipes, or to a pseudo-terminal of the same size if an output is a
+terminal; nothing is preloaded, traced or changed. Signals are passed on.
 
 Exits as PROGRAM does: with its exit status, or by the same signal; with 127 if
 PROGRAM is not found, with 126 if it cannot be started. If other processes still
-have its output open, it is read for at most 2 s more. Only on Linux.
+have its output open, symfilter reads it for at most 2 s more. The command works
+only on Linux.
 `
 	containerText = `Writes the log of a container, symbolized, for containerd (and nerdctl), which
 starts it for each container and passes it the container's two streams:
@@ -262,9 +264,9 @@ true. containerd passes each name once, and no environment variables, so servers
 must be named by --debuginfod-urls. Blanks are written as %20.
 
 Each line gets its time and stream. Lines of more than 16 KiB are cut into
-parts, as container runtimes do. Each stream has its own modules and maps. The
-file has mode 0640; if it is moved or removed, as logrotate does, the next lines
-go to a new one. If the disk is full, the container waits when its pipes are
+parts, as by container runtimes. Each stream has its own modules and maps. The
+file has mode 0640; if it is moved or removed, as by logrotate, the next lines
+go to a new file. If the disk is full, the container waits once its pipes are
 full, too.
 `
 )

@@ -43,7 +43,7 @@ These are replaced by their meaning:
 After the address of a bt or pc, :ra means a return address, which is looked up
 one byte before, and :pc means the exact address. Without either, frame 0 of a
 backtrace is exact, and other frames and pc elements are return addresses. If
-only the other one of these two addresses has a line, that one is used.
+only the other of these two addresses has a line, the other address is used.
 
 Unknown elements and the text around elements are unchanged. An address without
 a name is printed with its module, offset and build ID; an address outside of
@@ -68,17 +68,18 @@ symfilter looks for it as gdb does: beside the stripped file, in the folder
 
 A file that a server sends is kept in debuginfod's cache, for the next run.
 Lines wait for a debug file as long as --wait allows. Then they are printed with
-the names that are known.
+the names known so far.
 
 If names are missing, a line on standard error counts the addresses by module,
-and suggests a next step. It comes at the end, and at most once an hour
-while files are followed; --quiet leaves it out. More is printed by:
+and suggests a next step. The line comes at the end, and at most once an hour
+while files are followed; --quiet leaves it out. These commands print more:
 
   symfilter --explain crash.log   where each file was looked for, what to do
   symfilter doctor crash.log      which modules have debug files
   symfilter doctor BUILD-ID       the same for one build ID
 `
-	findingsHelp = `The errors of all inputs together, as builds, code hosts and editors read them:
+	findingsHelp = `These outputs have the errors of all inputs, in forms for builds, code hosts and
+editors:
 
   symfilter valgrind --output=text --output=sarif:v.sarif report.*.xml
   symfilter valgrind --output=junit:v.xml --output=codequality:v.json *.xml
@@ -93,14 +94,14 @@ optimization. Names of files are relative to the current folder: run symfilter
 in the root of the repository, with --prefix-map if it was built elsewhere.
 
 An error is shown at the innermost frame of the program's own code, which --own
-and --system select. A truncated report, and errors that did not fit in memory,
-are results themselves, so that an incomplete run never looks clean.
+and --system select. A truncated report and errors that did not fit in memory
+are also results, so that an incomplete run never looks clean.
 
 The SARIF file stays within GitHub's limits: 25,000 results for each tool, of
 which GitHub shows 5,000, and 10 MB after compression. Faults come before
 warnings and notes, and the file reports how many findings were left out. GitHub
 recognizes a result by its stack, or with --sarif-hash=line by its source line,
-like results of other tools.
+as it does for other tools.
 `
 	sourceHelp = `--source prints source lines below the frames of the program's own code:
 
@@ -112,13 +113,13 @@ there (clang -gdwarf-5 -gembed-source), from a file below --source-root, or from
 a debuginfod server that is named. --prefix-map translates paths in debug
 information to paths on this machine. An absolute path must be below a root, a
 folder of --source-root. A relative path is looked for in each root, and in the
-current folder if that is below a root. Files elsewhere are never opened, and no
-file is found by the end of a path alone. symfilter -v shows where each file was
-looked for.
+current folder if that is below a root. Files elsewhere are never opened, and
+the end of a path alone is never enough to find a file. symfilter -v shows where
+each file was looked for.
 
 If debug information has a checksum of the file, as clang writes it, another
 version of the file is reported and not shown. Without a checksum, the text may
-be from another version: this is reported once for each file.
+be from another version, which is reported once for each file.
 
 --source-url turns files and lines into links, on terminals that have colours
 (--hyperlink changes that). TEMPLATE is one of
@@ -130,7 +131,7 @@ be from another version: this is reported once for each file.
   https://code.example/{rel}?line={line}
 
 with the fields {path} (absolute), {rel} (below a root), {line}, {column},
-{host} and {build_id}. A source line has no link if one of these is not known.
+{host} and {build_id}. A source line has no link if a field is not known.
 `
 	followText = `symfilter --follow prints the contents of FILEs, and then new lines in them,
 until a signal ends it.
@@ -156,25 +157,26 @@ file. A line counts as printed once the reader of a pipe has read it.
 Reports and profiles are printed when symfilter ends or their file is replaced.
 If the disk of the output is full, symfilter waits for space.
 `
-	collectorsText = `Programs that collect logs start symfilter, write to it, and start it again if
-it ends. They send it SIGHUP when logs are rotated, which does not end it.
+	collectorsText = `Programs that collect logs start symfilter, write to its standard input, and
+start it again if it ends. They send SIGHUP when logs are rotated, which does
+not end symfilter.
 
   symfilter --process-key=syslog --context-file=app.context
 
 --context-file keeps modules and maps of the input, so that frames after a
-restart are resolved even if their module was logged before. It is written
+restart are resolved even if their module was logged before. The file is written
 within a second after a change, at SIGHUP and at the end. One process at a time
 can use a file.
 
-The processes in one stream are told apart by --process-key, or in lines of JSON
-and journals by --json-key: each has its own modules and maps.
+--process-key distinguishes the processes in one stream; in lines of JSON and
+journals, --json-key does. Each process has its own modules and maps.
 
   symfilter --input=json --json-key=hostname,syslogtag --reply
 
-With --reply, each line is answered with one object: the members that change,
-or {}. It is for programs that edit a message by the answer, such as rsyslog's
-mmexternal. No line is held back, so the frames of a backtrace without build IDs
-are judged one by one if they are in several messages.
+With --reply, each line is answered with one object: the members that change, or
+{}. This is for programs that edit a message by the answer, such as rsyslog's
+mmexternal. No line is held back, so each frame of a backtrace in several
+messages without build IDs has to prove its file alone.
 
 Complete examples for rsyslog, syslog-ng and containerd are in the folder
 examples of symfilter's source. symfilter container-log is for containerd.
@@ -186,11 +188,12 @@ then 0:
   symfilter --baud 921600 /dev/serial/by-id/usb-Espressif_*
 
 The port is set to 115200 baud or --baud, eight bits, raw: every byte is passed
-on, and an unfinished line, such as a prompt, after 100 ms. Nothing is sent to
-the device. A port that disappears, because the board restarts or is unplugged,
-is opened again when it returns. If a port does not exist yet, and its path is
-in /dev or --baud is given, symfilter waits for it. If neither standard input
-nor standard output is a terminal, it waits at most --wait, 90 s by default.
+on, and an unfinished line, such as a prompt, after 100 ms of silence. Nothing
+is sent to the device. A port that disappears, because the board restarts or is
+unplugged, is opened again when it returns. If a port does not exist yet, and
+its path is in /dev or --baud is given, symfilter waits for it. If neither
+standard input nor standard output is a terminal, it waits at most --wait, 90 s
+by default.
 
 Dumps of firmware have only addresses. --image names the ELF file with debug
 information (not the .bin or .hex that is flashed):
@@ -207,7 +210,7 @@ dumped stack that may be return addresses; calls that have ended left some of
 them there.
 
 If the log shows that another build runs, symfilter reports that and resolves
-nothing. ESP-IDF logs a SHA-256, Zephyr its version when it starts, and others
+nothing. At its start, ESP-IDF logs a SHA-256, Zephyr its version, and others
 "GNU Build ID:". A return address without a call before it also shows another
 build. --force-image resolves the addresses anyway.
 
@@ -216,7 +219,7 @@ The functions of a Linux kernel are found by its build ID or release:
   dmesg | symfilter
   symfilter --image vmlinux --image ledger=ledger.ko oops.log
 `
-	gatesText = `A gate can make a build fail: symfilter prints its result, and exits with 4 if
+	gatesText = `A gate can make a build fail: symfilter prints the result, and exits with 4 if
 the gate fails.
 
 Errors in reports of Valgrind, sanitizer errors and crashes in logs, and leaks
@@ -228,17 +231,18 @@ in reports of sp-rtrace:
   symfilter --diff main/*.xml -- branch/*.xml       the same, between two runs
 
 An error is recognized by its fingerprint: its kind and the names of the
-program's own functions, without lines, addresses and processes. So it stays the
-same if lines move or the optimization changes, and the number of its
-occurrences does not matter. The output begins with the numbers of changes; then
-it has the new errors in full, and a line for each error that is gone. Other
-outputs, such as --output=codequality:FILE, have all errors.
+program's own functions, without lines, addresses and processes. So the
+fingerprint does not change if lines move or the optimization changes, and the
+number of occurrences does not matter. The output begins with the numbers of
+changes, followed by the new errors in full, and a line for each error that is
+gone. Other outputs, such as --output=codequality:FILE, have all errors.
 
-A baseline is a file to commit. Each line is an error that is accepted; with
-until=2027-03-01 at its end, it is accepted until that day. You may remove lines
-and add comments that begin with #. --baseline-update adds new errors and
-removes errors that are gone; other lines are not changed. Each set of reports
-needs its own file, since errors in reports that are not read would seem gone.
+A baseline is a file to commit. Each line is an accepted error; with
+until=2027-03-01 at the end of its line, an error is accepted until that day.
+You may remove lines and add comments that begin with #. --baseline-update adds
+new errors and removes errors that are gone; other lines are not changed. Each
+set of reports needs its own file, since errors in reports that are not read
+would seem gone.
 
 --gate=Leak_*,InvalidFree fails only for these kinds, --gate=memcheck/* for all
 kinds of a tool, --gate=none never. The default is all kinds except
@@ -246,8 +250,8 @@ Leak_StillReachable, Leak_IndirectlyLost and indirect-leak.
 
 A gate also fails if an error may be hidden, because a report is cut off, or the
 findings need more than --max-memory. It fails if none of an error's own frames
-has a name, because a debug file is missing; with the commands valgrind and
-rtrace, also if an input has no report.
+has a name, because a debug file is missing. With the commands valgrind and
+rtrace, it also fails if an input has no report.
 
 Limits of the costs in profiles of Callgrind:
 
@@ -259,9 +263,9 @@ A limit is [SCOPE:]EVENT=BOUND. SCOPE is FUNCTION for a function and all that it
 called, FUNCTION.self for its own cost, or [OBJECT], such as [libz.so], for the
 self costs of an object's functions. A limit without a SCOPE is for the total.
 BOUND is a cost, such as 700000, 700k, 1.5M or 2G. With --diff it may be a
-change: +5% allows at most that, and -5% must be reached. The table is followed
-by a line for each limit, which ends with holds or exceeded. A limit for a
-missing function or object fails.
+change: +5% allows at most this increase, and -5% requires at least this
+decrease. The table is followed by a line for each limit, which ends with holds
+or exceeded. A limit for a missing function or object fails.
 
 FUNCTION is the linkage name, or the name as the table prints it, without a
 level of recursion such as '2. The arguments may be left out if no other
@@ -271,9 +275,9 @@ cost depends on libraries.
 With --diff or --limit, a profile that was cut off always fails, since its costs
 are incomplete. A profile without costs fails, too.
 
-A program has the same costs in each run with the same input, arguments and
-environment, unless it depends on addresses or time. setarch -R runs it without
-random addresses.
+Runs of a program with the same input, arguments and environment have equal
+costs, unless the program depends on addresses or time. setarch -R runs a
+program without random addresses.
 `
 	exitText = `  0    the log was printed, even if addresses stayed unresolved
   1    an input could not be read, or the output could not be written
@@ -283,13 +287,13 @@ random addresses.
   128 + N  signal N ended symfilter: 130 after Ctrl-C, 143 after SIGTERM; but
        after Ctrl-C at a serial port the exit status is 0
 
-If one of several FILEs cannot be read, the others are printed all the same, and
-the exit status is 1. If the reader of the output closes it, as head does,
-symfilter exits with 0 and prints no error.
+If one of several FILEs cannot be read, the others are printed, and the exit
+status is 1. If the reader of the output closes it, as head does, symfilter
+exits with 0 and prints no error.
 
 symfilter addr has the same exit statuses. symfilter doctor exits with 1 if a
-place for debug files is out of order, or a debug file that is needed was not
-found. symfilter index exits with 1 if a file could not be indexed.
+place of debug files has a fault, or a debug file that is needed was not found.
+symfilter index exits with 1 if a file could not be indexed.
 
 A shell uses the exit status of the last command of a pipe. With set -o pipefail
 it uses the last exit status in the pipe that is not 0:
