@@ -146,7 +146,7 @@ func (t *changeTable) ofLine(l *[2][]int64, p *pair) (before, after int64) {
 // begins at another line proves a change.
 func (t *changeTable) commonText(roots source.Roots, f *changedFile) (text []byte, reason string) {
 	if len(f.paths[0]) == 0 || len(f.paths[1]) == 0 {
-		return nil, "in one profile only (--mod-filename can give both the same name):"
+		return nil, "in one profile only (--mod-filename can make names equal):"
 	}
 	paths := append(slices.Clone(f.paths[0]), f.paths[1]...)
 	slices.Sort(paths)

@@ -73,7 +73,7 @@ func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
 	if said := "nothing shows which of the two ran"; got != log || !strings.Contains(messages, said) {
 		t.Errorf("with two files that fit:\n%s--explain:\n%s", got, messages)
 	}
-	if got, want := which("log"), "3 builds were tried, and 2 fit: nothing in the log tells them apart\n"; !strings.HasSuffix(got, want) {
+	if got, want := which("log"), "3 builds were tried, and 2 fit: the log does not show which one wrote it\n"; !strings.HasSuffix(got, want) {
 		t.Errorf("doctor --which, whose last line should be %q:\n%s", want, got)
 	}
 	if got := run(t, out, command, "--image", other); got != log {

@@ -160,7 +160,7 @@ const daemonReport = `## symfilterd
 For %s, 8 pipelines ran: %d log files, rotated every second, and one each in the formats of CRI and Docker; TCP, unix sockets and
 datagrams, to files; HTTP to the sender and to a file. %d connections were open, each for some seconds, then another one. The configuration
 was changed and loaded again every %v, each fifth time with a mistake; the outputs were renamed every %v. The server of debug files had
-them, did not have them, failed, hung, or cut its answers, each at random times.
+the files, lacked them, failed, hung, or cut off its answers, each at random times.
 
 | | |
 |---|---|

@@ -140,7 +140,7 @@ func openModule(file *buildid.File, o *Options) (m *module, err error) {
 // ended early must not pass for a stripped file.
 func (m *module) damage(size int64) error {
 	if whole, cut := m.obj.CutOff(); cut {
-		return fmt.Errorf("cut off: it has %d of at least %d bytes; copy or download it again", size, whole)
+		return fmt.Errorf("cut off: the file has %d of at least %d bytes; copy or download the file again", size, whole)
 	}
 	return m.obj.Damage()
 }

@@ -212,7 +212,7 @@ func doubtOf(e symbolize.Extent, w address.Word) string {
 	case w.Size != 0 && !hasSize(e, w.Size):
 		return fmt.Sprintf("the function %s has size 0x%x in this file, not 0x%x: the file may be of another build", w.Name, size, w.Size)
 	case w.Addr > size:
-		return fmt.Sprintf("beyond the end of %s, which has 0x%x bytes", w.Name, size)
+		return fmt.Sprintf("the offset is beyond the end of %s, which has 0x%x bytes", w.Name, size)
 	}
 	return ""
 }

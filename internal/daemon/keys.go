@@ -122,7 +122,7 @@ func Sections() []Section {
 		{Path: "tls", of: kindOf[TLS](), Text: "Certificates, in PEM files. They are read again at each reload. `admin`, `service`, an `input` and an `output` may have this section.", Keys: []Key{
 			{Name: "certificate", Text: "the daemon's certificate, with its chain to the authority"},
 			{Name: "key", Text: "private key of the certificate"},
-			{Name: "client_ca", Text: "for a listener: clients need a certificate from one of these authorities; for `connect`: the server's authorities, in place of the system's"},
+			{Name: "client_ca", Text: "authorities of client certificates, which a listener then requires; with `connect`, the authorities of the server, in place of the system's"},
 		}},
 		{Path: "log", of: kindOf[Log](), Text: "The daemon's own messages.", Keys: []Key{
 			{Name: "level", Default: "info", Words: []string{"debug", "info", "warn", "error"}, Text: "lowest level that is printed"},

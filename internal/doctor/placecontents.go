@@ -153,7 +153,7 @@ func cutOff(path string) (err error) {
 		}
 		defer obj.Close()
 		if whole, cut := obj.CutOff(); cut {
-			err = fmt.Errorf("is cut off: it has %d of at least %d bytes; copy or download it again", file.Size(), whole)
+			err = fmt.Errorf("is cut off: the file has %d of at least %d bytes; copy or download the file again", file.Size(), whole)
 		}
 	})
 	return errors.Join(err, fault)

@@ -119,7 +119,7 @@ func (s *Search) Warnings(fromStdin bool) (all []string) {
 			if fromStdin && err == errNoSymbols { // -s $EMPTY log
 				msg = "; no FILE is given: if this is the log, the flag lacks its own value"
 			}
-			all = append(all, fmt.Sprintf("%s %s: %v; nothing will be found there%s", p.Flag, p.Path, wording.Cause(err), msg))
+			all = append(all, fmt.Sprintf("%s %s: %v; no file will be found there%s", p.Flag, p.Path, wording.Cause(err), msg))
 		}
 	}
 	return all

@@ -147,7 +147,7 @@ func WriteBuilds(w io.Writer, label string, builds []Build, addresses int64) (on
 	case fit == 1:
 		fmt.Fprintf(w, "%s; next: symfilter --image %s %s\n", tried, builds[0].Path, label)
 	case fit > 1:
-		fmt.Fprintf(w, "%s, and %d fit: nothing in the log tells them apart\n", tried, fit)
+		fmt.Fprintf(w, "%s, and %d fit: the log does not show which one wrote it\n", tried, fit)
 	case some > 0:
 		fmt.Fprintf(w, "%s, and none is certain: the log has too few frames\n", tried)
 	case addresses == 0:

@@ -117,7 +117,7 @@ func TestArchivesLeftOutAsOlderAreNamed(t *testing.T) {
 	rename(t, path, path+".1")
 	write(t, path, "two\n")
 	x.read("one\ntwo\n")
-	const want = "1 compressed file left out, the first of them app.log.2.gz: they are older than the lines that were read"
+	const want = "1 compressed file left out as older than the lines that were read; the first is app.log.2.gz"
 	if len(told) == 0 || told[0] != want {
 		t.Errorf("got %q, want %q first", told, want)
 	}

@@ -188,7 +188,7 @@ func (s *search) firstRealPath(cur *generation) string {
 func (s *search) notifyOutdated() {
 	if all := s.lineage.Outdated(); len(all) > 0 {
 		what := wording.Count(int64(len(all)), "compressed file", "compressed files")
-		s.notify(Event{Message: fmt.Sprintf("%s left out, the first of them %s: they are older than the lines that were read", what, filepath.Base(all[0].Path)), Routine: true})
+		s.notify(Event{Message: fmt.Sprintf("%s left out as older than the lines that were read; the first is %s", what, filepath.Base(all[0].Path)), Routine: true})
 	}
 }
 func closeAll(all []*generation) {

@@ -257,10 +257,10 @@ func (x *dhatIndex) reportDefects() {
 		x.o.Report("the file has no list of frames: no frame gets a name")
 	}
 	if x.foreign > 0 {
-		x.o.Report(fmt.Sprintf("stacks that are not lists of frame numbers stay as they are (%d)", x.foreign))
+		x.o.Report(fmt.Sprintf("stacks that are not lists of frame numbers are not changed (%d)", x.foreign))
 	}
 	if x.left > 0 {
-		x.o.Report(fmt.Sprintf("the file has %d frames; frames after the first %d stay as they are", len(x.frames)+x.left, len(x.frames)))
+		x.o.Report(fmt.Sprintf("the file has %d frames; frames after the first %d get no names", len(x.frames)+x.left, len(x.frames)))
 	}
 	if x.version != "" && x.version != "2" {
 		x.o.Report(fmt.Sprintf("the file has version %.20q of DHAT's format, and is read as version 2, the only known version", x.version))

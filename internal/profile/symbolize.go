@@ -189,7 +189,7 @@ func (r *resolver) site(m *stacks.Mapping, kind mapsKind) *site {
 		return &site{file: &report.Object{Path: m.File, Err: errNotFile}, err: errNotFile}
 	}
 	if m.BuildID != "" && id.IsZero() {
-		r.note(fmt.Sprintf("%.200s: %v: %.80q; addresses in this file remain unresolved", m.File, errBuildID, m.BuildID))
+		r.note(fmt.Sprintf("%.200s: %v (%.80q); addresses in this file remain unresolved", m.File, errBuildID, m.BuildID))
 		return &site{file: &report.Object{Path: m.File, Err: errBuildID}, err: errBuildID}
 	}
 	if m.File == "" { // a profiler in the kernel may know only the build ID

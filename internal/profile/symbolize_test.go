@@ -51,7 +51,7 @@ func TestNamedLocationsAreKept(t *testing.T) {
 	o := Options{Options: report.Options{Symbolizer: sym, Wait: 1 << 40, Unresolved: func(all []symbolize.Unresolved) { missing = all }}}
 	got := printed(t, in.Bytes(), Folded, View{}, o)
 	const want = "[vdso]+0x1a25;ledger::Book::close();Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*);0x7f0000201a25;sh+0xa25;ledger::Book::close();Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*);libledger.so+0x3917;0x7f0000001917;ledger::Book::total(unsigned int) const;long ledger::(anonymous namespace)::sum<Pool<ledger::Order, 64ul>>(Pool<ledger::Order, 64ul> const&, unsigned int);Pool<ledger::Order, 64ul>::next(unsigned long) const;ledger::Book::close();Pool<ledger::Order, 64ul>::destroy(Pool<ledger::Order, 64ul>*);known 1\n" +
-		"! /bin/sh: the profile gives a build ID that is not valid: \"pHvdEkJ/x\"; addresses in this file remain unresolved\n"
+		"! /bin/sh: the profile gives a build ID that is not valid (\"pHvdEkJ/x\"); addresses in this file remain unresolved\n"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

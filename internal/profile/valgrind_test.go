@@ -208,7 +208,7 @@ func TestStacksKeepNumbersOfFramesThatAreNotCounted(t *testing.T) {
 		{"a number", `,7,"0x1: ???","0x2: ???"]}`, "the file is cut off or damaged in its list of frames: 1 of at least 3 were read"},
 		{"a list", `,["0x1: ???"],"0x2: ???"]}`, "the file is cut off or damaged in its list of frames: 1 of at least 3 were read"},
 		{"a text that is too long", `,"0x1: ` + strings.Repeat("x", 2*maxDHATToken) + `","0x2: ???"]}`, "the file is cut off or damaged in its list of frames: 1 of at least 3 were read"},
-		{"too many", strings.Repeat(`,"a"`, maxDHATFrames) + `]}`, fmt.Sprintf("the file has %d frames; frames after the first %d stay as they are", maxDHATFrames+1, maxDHATFrames)},
+		{"too many", strings.Repeat(`,"a"`, maxDHATFrames) + `]}`, fmt.Sprintf("the file has %d frames; frames after the first %d get no names", maxDHATFrames+1, maxDHATFrames)},
 	} {
 		file := begin + tt.frames
 		got := printed(t, []byte(file), Own, View{}, everywhere())

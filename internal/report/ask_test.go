@@ -192,7 +192,7 @@ func TestObjectsAreRegularELFFilesWithCode(t *testing.T) {
 	}{
 		{good, "<nil>", Options{}},
 		{good, "not opened (--no-paths)", Options{NoPaths: true}},
-		{good + " (deleted)", "deleted while the program ran; another file may have its name now", Options{}},
+		{good + " (deleted)", "deleted while the program ran; a new file may have this path", Options{}},
 		{"lib.so", "not an absolute path", Options{}},
 		{filepath.Join(dir, "gone"), "no such file here; --sysroot names a folder with the files of another machine", Options{}},
 		{"/lib/a.so", "<nil>", Options{PrefixMap: []buildid.PrefixMap{{Old: "/lib/a.so", New: good}}}},

@@ -31,7 +31,7 @@ var (
 	ErrNoFile  = errors.New("no such file here; --sysroot names a folder with the files of another machine")
 	ErrNoPaths = errors.New("not opened (--no-paths)")
 	ErrNoPath  = errors.New("not an absolute path")
-	ErrDeleted = errors.New("deleted while the program ran; another file may have its name now")
+	ErrDeleted = errors.New("deleted while the program ran; a new file may have this path")
 	ErrNoCode  = errors.New("the file has no code")
 	ErrTooMany = errors.New("not opened: the report names too many files")
 )
