@@ -36,7 +36,8 @@ type rawLogs struct {
 	rand        *rand.Rand
 }
 
-// libraryTree is the debug tree for the library in glibc's frames: elements have only its build ID.
+// libraryTree is the debug tree with the library that the frames of glibc name. The log with
+// elements has only its build ID, not its path.
 const libraryTree = "dbgl"
 
 const libraryAt = loadedAt + 1<<36

@@ -163,8 +163,9 @@ func (r *report) print(to io.Writer) error {
 	return out.Flush()
 }
 
-// compare prints the ratios of two files, and their changes: below 1 is faster or smaller. It
-// also prints rows that are in one file only, or have another program.
+// compare prints, for each row, the ratios in two files, and how they changed: a change below 1
+// means that symfilter became faster or smaller. Rows match if they have the same workload and
+// other program. Rows without a match are printed after the table.
 func compare(to io.Writer, old, new *report) error {
 	out := tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(out, "| workload\t| wall\t| CPU\t| peak memory\t|")

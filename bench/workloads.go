@@ -170,7 +170,8 @@ func outputAgainstText(form string) func(b *binaries, command, out string) (othe
 // markupSuffix is the suffix of the log with the same frames as elements.
 const markupSuffix = ".bt"
 
-// onMarkupOf compares a workload with the same command and flags on its log with elements.
+// onMarkupOf compares the workload name with the same command and flags on the markup form of its
+// log, in which each frame is an element.
 func onMarkupOf(name string, flags ...func(b *binaries) string) func(b *binaries, command, out string) (other, mine *contender) {
 	return func(b *binaries, command, _ string) (other, mine *contender) {
 		other, mine = filtering(b, command), filtering(b, command)

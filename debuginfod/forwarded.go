@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// MaxForwarded bounds the servers that a request may have passed, as in elfutils
-// (--forwarded-ttl-limit). After more, a request is not passed on.
+// MaxForwarded is the number of servers after which a request is not passed on, as in elfutils
+// (--forwarded-ttl-limit).
 const MaxForwarded = 8
 
 type forwardedKey struct{}

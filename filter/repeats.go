@@ -270,8 +270,8 @@ func (t *tracer) fold() {
 	}
 }
 
-// readAs reports whether the held lines from first on, which have the text of r, were read as
-// the lines of r.
+// readAs reports whether the results of r apply to the held lines from first on, which have the
+// same text as r's lines. They apply if the lines were read in the same way, and r is current.
 func (t *tracer) readAs(r *repeat, first int) bool {
 	l := &t.buffered[first]
 	if l.searched != r.searched || l.frames[0].Apart != r.read[0].Apart || !r.isCurrent(t.f) {

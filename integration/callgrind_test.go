@@ -323,7 +323,8 @@ func closedName(fn string) string {
 // key names a function of an object. It merges all levels of recursion if a jump hides the level.
 func (p *profiled) key(f *profileRecord) string {
 	fn := closedName(f.name())
-	// Valgrind mistakes one of two destructors for recursion
+	// a deleting destructor calls the destructor with the same demangled name: recursion to
+	// Valgrind
 	if p.tails || strings.HasSuffix(p.source, ".cpp") {
 		fn = regexp.MustCompile(`'\d+$`).ReplaceAllString(fn, "")
 	}

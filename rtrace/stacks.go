@@ -258,7 +258,7 @@ func (s *stacker) freeAll() {
 	s.frees = nil
 }
 
-// freed ends the use of a resource.
+// freed subtracts the last allocation of r from the values in use of its stack, if there was one.
 func (s *stacker) freed(r resource) {
 	h := s.live[r]
 	if h == nil {

@@ -212,7 +212,8 @@ func TestDemangleHostile(t *testing.T) {
 	}
 }
 
-// Names that differ only at the end, where they are cut off or given up, are shown differently.
+// Mangled names that differ only in the depth of a type have different demangled names, unless
+// these reach the limit of a demangled name.
 func TestDistinctNamesAreShownDistinct(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	for what, unit := range map[string]string{"pointers": "P", "lvalues": "PK", "arrays": "PA3_"} {

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A goTable is the function table of a Go program. The first address without debug information
-// starts the search for it.
+// A goTable is the function table of a Go program. It is read at the first lookup of an address
+// without debug information.
 type goTable struct {
 	tried   bool
 	table   *gopcln.Table // nil: the file has no such table

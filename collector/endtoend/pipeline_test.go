@@ -15,8 +15,9 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// agent is the configuration of an agent that reads files and sends OTLP. receiver and options are
-// further lines of the sections file_log and symfilter.
+// agent returns the configuration of a Collector that reads files and sends OTLP. receiver and
+// options are further lines of the sections file_log and symfilter; exporter is the section of the
+// exporter.
 func agent(logs, state, receiver, options, exporter string) string {
 	storage := ""
 	if state != "" {

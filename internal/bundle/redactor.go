@@ -18,9 +18,9 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A Redactor is a writer that redacts lines. Module names lose their folders; URLs keep only
-// scheme and host. Paths below the user's places are kept, with ~ for the home folder. Other
-// paths keep only their base names.
+// A Redactor is a writer that redacts lines. Names passed to Hide lose their folders; URLs keep
+// only scheme and host. Paths in the places that were passed to NewRedactor (the user's files and
+// folders) are kept, with ~ for the home folder. Other paths keep only their base names.
 type Redactor struct {
 	w       io.Writer
 	home    string

@@ -84,7 +84,8 @@ func matchMacSample(r *Reader, l *Line, at int) bool {
 	return ok
 }
 
-// matchWinDbg matches a frame of WinDbg, whose offset in a module or function is at offset at.
+// matchWinDbg matches a frame of WinDbg without a function, such as "00007ff6`1c2b1034
+// ledger+0x1034". The offset in the module begins at l.Text[at].
 func matchWinDbg(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	offset, end, ok := prefixedHex(b, at)

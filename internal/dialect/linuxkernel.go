@@ -45,7 +45,8 @@ func matchKernel(r *Reader, l *Line, at int) bool {
 	return len(l.Frames) > 0
 }
 
-// kernelFrame adds the frame whose offset begins at offset at, and returns its end.
+// kernelFrame adds the frame whose offset in a symbol begins at b[at], and returns the end of the
+// frame's text. ok is false if the text is not a frame.
 func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 	b := l.Text
 	from := symbolBefore(b, at-1)

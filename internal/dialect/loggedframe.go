@@ -43,7 +43,7 @@ const (
 )
 
 // A Frame is one frame of a backtrace: its logged location, the evidence about that location, and
-// the changes of its line for an answer. The byte slices refer to the line.
+// the edits that print the answer in its line. The byte slices refer to the line.
 type Frame struct {
 	Dialect *Dialect
 	Number  int // logged number of the frame in its stack; -1 if it has none
@@ -122,7 +122,7 @@ type Proof struct {
 	Unread   error // why frames of this kind are never located; nil if they can be
 }
 
-// A Rewrite describes the changes of a frame's line for an answer.
+// A Rewrite describes the edits that print the answer in a frame's line.
 type Rewrite struct {
 	// Start is the offset of the frame in the line. Lines for inlined calls repeat the text before
 	// Start.
@@ -140,7 +140,7 @@ type Rewrite struct {
 	// Depth is the part of the line for the depth of an inlined call, for InlineDotted.
 	Depth Span
 
-	// Edits are the changes of the line for an answer, in line order.
+	// Edits are the edits that print the answer, in line order.
 	Edits  []Edit
 	Inline Inline
 

@@ -94,9 +94,9 @@ func (l *Log) Take(open Opener, beside *Family, now Content, unseen []Step) (cla
 	return claimed, late
 }
 
-// unseen is Successors for plain files. Apart from before.Since, records decide which files are
-// younger, since clocks may be set back. A file older than LastChange is skipped only if it had an
-// archive before: someone has probably unpacked the archive.
+// unseen is Successors for plain files. Except for before.Since, records and not times decide which
+// files are younger, since clocks may be set back. A file older than LastChange is skipped only if
+// this listing or the last one has its archive: someone has probably unpacked the archive.
 func (l *Log) unseen(open Opener, beside *Family, before Predecessor, now Content, rotated []Content) (unseen []Content) {
 	for _, c := range beside.Files {
 		if now != nil && c.ID == now.State().ID || l.records.same(c) || c.ModTime.Before(before.Since) {

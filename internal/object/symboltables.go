@@ -141,8 +141,8 @@ func (ts *symbolTables) Symbols() iter.Seq[Symbol] {
 }
 
 // AllSymbols returns every named symbol that can cover an address, first from .symtab, then from
-// .dynsym, in the order of the tables. Several symbols may have one address. Symbols and names
-// alias the file, which must stay open. See [File.Symbols] for one symbol an address.
+// .dynsym, in the order of the tables. Several symbols may share an address; [File.Symbols] returns
+// one for each address. Symbols and names alias the file, which must stay open.
 func (ts *symbolTables) AllSymbols() iter.Seq[Symbol] {
 	return func(yield func(Symbol) bool) {
 		if ts.closed {

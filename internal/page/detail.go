@@ -66,8 +66,8 @@ func objectOf(r *filter.Resolved) string {
 	return escape.Clean(r.Module[strings.LastIndexByte(r.Module, '/')+1:])
 }
 
-// timeOf returns the time in a line of the log, such as 2026-11-22T00:06:44.998, or nothing. The
-// result may be a part of line.
+// timeOf returns the first time in a line of the log, such as 2026-11-22T00:06:44.998, or nil. The
+// result may alias line.
 func timeOf(line []byte) []byte {
 	line = dialect.WithoutColors(line[:min(len(line), backtrace.MaxMessage)])
 	isDigit := func(i int) bool { return i < len(line) && '0' <= line[i] && line[i] <= '9' }

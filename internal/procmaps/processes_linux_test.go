@@ -76,7 +76,7 @@ func headersAt(t *testing.T, path string) *file {
 	return readFile(f, info)
 }
 
-// started returns the processes of a program.
+// started returns Processes that have read the maps of a program.
 func started(pid int) *Processes {
 	p := New()
 	p.Start(pid)

@@ -12,12 +12,12 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// WriteFolded writes the stacks of p with one of their values to w, for tools such as
+// WriteFolded writes the stacks of p to w, with the value of the given index, for tools such as
 // flamegraph.pl. Each stack has a line: the names of its functions from the root to the leaf,
-// separated by semicolons, then a blank and the value. Stacks of equal names are added up, and
-// sorted by name. Stacks with the value 0 are left out. A semicolon within a name becomes a
-// colon, and control characters are escaped, as in \x0a. WriteFolded returns the first error of
-// w.
+// separated by semicolons, then a blank and the value. Stacks with the same names are merged, and
+// their values added up; the lines are sorted by name. Stacks with the value 0 are left out. A
+// semicolon within a name becomes a colon, and control characters are escaped, as in \x0a.
+// WriteFolded returns the first error of w.
 func (p *Profile) WriteFolded(w io.Writer, value int) error {
 	return writeFolded(w, value, p)
 }

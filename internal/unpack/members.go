@@ -229,8 +229,8 @@ type tape struct {
 	err  error // error of r
 }
 
-// maxKept is the number of bytes that may show whether a member is valid. Before the first unpacked
-// byte, gzip may have a header of 64 KiB, and bzip2 a block of about 900 KB.
+// maxKept is the number of bytes that a tape keeps, enough to decide whether a member is valid. The
+// first unpacked byte may come after a gzip header of 64 KiB, or a bzip2 block of about 900 KB.
 const maxKept = 2 << 20
 
 func (t *tape) start() int64 { return t.end - int64(len(t.kept)) }
