@@ -311,7 +311,7 @@ func TestMissOfOneServerIsRememberedBesideAFault(t *testing.T) {
 		}
 		want := []string{"BAD: 500: cannot answer now", "EMPTY: 404: no such file", "BAD: 500: cannot answer now", "EMPTY: 404: no such file"}
 		for i := range notes {
-			if strings.Contains(notes[i], "failed before") { // from the fifth failure on
+			if strings.Contains(notes[i], "the last request failed") { // from the fifth failure on
 				notes[i] = want[i]
 			}
 		}

@@ -23,7 +23,7 @@ func TestManPageNamesEveryFlag(t *testing.T) {
 	for _, want := range []string{
 		".TH SYMFILTER 1 \"2026-11-20\" \"symfilter 1.2.3\"\n",
 		".TP\n.B \\-s, \\-\\-symbol\\-path PATH\nELF file, .zip file or folder tree (repeatable)\n",
-		".SS symfilter doctor [flags] [ID|FILE|LOG]\nReports whether",
+		".SS symfilter doctor [flags] [ID|FILE|LOG]\nChecks the places",
 		".nf\n\\&./server",
 		".SS How it runs\n",
 		".SH FILES\n",

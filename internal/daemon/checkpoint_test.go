@@ -23,7 +23,7 @@ func TestDamagedCheckpointsAreReported(t *testing.T) {
 		again, ready string // ready is a text in the answer of /readyz
 	}{
 		"cut":      {func(s string) error { return os.Truncate(s, 100) }, "WARN", "is not used: the file is cut off, or not a checkpoint; lines may be printed again", lines, ""},
-		"empty":    {func(s string) error { return os.Truncate(s, 0) }, "WARN", "is not used: it is empty", lines, ""},
+		"empty":    {func(s string) error { return os.Truncate(s, 0) }, "WARN", "is not used: the file is empty", lines, ""},
 		"zeros":    {func(s string) error { return errors.Join(os.Truncate(s, 0), os.Truncate(s, 1<<10)) }, "WARN", "is not used: the file is cut off, or not a checkpoint", lines, ""},
 		"flipped":  {func(s string) error { return overwrite(s, 200, []byte{1}) }, "WARN", "is not used: the file is cut off, or not a checkpoint", lines, ""},
 		"torn":     {func(s string) error { return appendTo(s, "symfil") }, "WARN", "is cut off at byte", "", ""},
