@@ -149,8 +149,8 @@ addresses, unless -q is given.
 	asText = `Answers like another symbolizer: llvm-symbolizer or llvm-addr2line of LLVM 19,
 addr2line of GNU Binutils 2.40, or eu-addr2line of elfutils 0.188. ARGs, the
 questions on standard input and the answers are those of NAME. A link to
-symfilter with such a name does the same; the name may have a target before it
-and a version after it.
+symfilter with such a name works like this command; the name may have a target
+before it and a version after it.
 
   symfilter as llvm-symbolizer --obj=app 0x1a25
   ln -s "$(command -v symfilter)" tools/llvm-symbolizer
@@ -192,8 +192,8 @@ calls before the return addresses in the log and the names of functions:
 
   symfilter doctor --report -s out/symbols crash.log >report.txt
 
-From the log it takes only addresses, build IDs, base names of modules and the
-shape of unresolved lines. Read it before you publish it.
+From the log, the report has only addresses, build IDs, base names of modules
+and the shape of unresolved lines. Read the report before you publish it.
 
 Exits with 1 if a place of debug files has a fault, or if the debug file was not
 found. For a log, it exits with 1 if a module without a debug file has addresses

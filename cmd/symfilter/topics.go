@@ -291,7 +291,7 @@ If one of several FILEs cannot be read, the others are printed, and the exit
 status is 1. If the reader of the output closes it, as head does, symfilter
 exits with 0 and prints no error.
 
-symfilter addr has the same exit statuses. symfilter doctor exits with 1 if a
+symfilter addr also has these exit statuses. symfilter doctor exits with 1 if a
 place of debug files has a fault, or a debug file that is needed was not found.
 symfilter index exits with 1 if a file could not be indexed.
 
