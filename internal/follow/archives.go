@@ -82,7 +82,7 @@ func (s *search) reportGone(what string, last savedReading, broken *generation) 
 	} else if s.foreign != "" {
 		fmt.Fprintf(&message, ", and %s is %v", s.foreign, errForeignPacking)
 	}
-	fmt.Fprintf(&message, "; lines written to it since %s are lost", since)
+	fmt.Fprintf(&message, "; lines written since %s are lost", since)
 	if lost > 0 {
 		fmt.Fprintf(&message, ", at least %d bytes", lost)
 	}

@@ -332,9 +332,9 @@ func TestLossesOfCompressedFilesAreTold(t *testing.T) {
 		"damaged before the place": {func(b []byte) []byte { return damaged(b, len(first)) }, ".gz", int64(len(rest)), `app.log: the file that was read up to byte 81000 is in app.log.1.gz, which is damaged after \d+ bytes of its contents; its last 1050000 bytes are lost`},
 		"cut off":                  {func(b []byte) []byte { return b[:len(b)/2] }, ".gz", 0, `app.log: app.log.1.gz is damaged after \d+ bytes of its contents \(.*\): the rest is lost`},
 		"cut off after a line":     {func(b []byte) []byte { return b[:bytes.LastIndexByte(b[:len(b)/2], '\n')+1] }, ".gz", 0, `app.log: app.log.1.gz is damaged after \d+ bytes of its contents \(.*\): the rest is lost`},
-		"cut off before the place": {func(b []byte) []byte { return b[:len(first)/2] }, ".gz", 0, `app.log: the file that was read up to byte 81000 is in app.log.1.gz, which is damaged after \d+ bytes of its contents; lines written to it since .* are lost`},
-		"in a format that is new":  {func(b []byte) []byte { return append([]byte("LZIP\x01"), b...) }, ".lz4", 0, `app.log: the file that was read up to byte 81000 is gone, and app.log.1.lz4 is in a format that cannot be unpacked; lines written to it since .* are lost`},
-		"gone":                     {nil, "", 0, `app.log: the file that was read up to byte 81000 is gone; lines written to it since .* are lost`},
+		"cut off before the place": {func(b []byte) []byte { return b[:len(first)/2] }, ".gz", 0, `app.log: the file that was read up to byte 81000 is in app.log.1.gz, which is damaged after \d+ bytes of its contents; lines written since .* are lost`},
+		"in a format that is new":  {func(b []byte) []byte { return append([]byte("LZIP\x01"), b...) }, ".lz4", 0, `app.log: the file that was read up to byte 81000 is gone, and app.log.1.lz4 is in a format that cannot be unpacked; lines written since .* are lost`},
+		"gone":                     {nil, "", 0, `app.log: the file that was read up to byte 81000 is gone; lines written since .* are lost`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -401,7 +401,7 @@ func TestBytesThatWereSeenAreCountedAsLost(t *testing.T) {
 	write(t, path, "second\n")
 	r = begin(t, newLog(), o)
 	r.expect(path, "second\n")
-	r.expectMessages(`app.log: the file that was read up to byte 6 is gone; lines written to it since .* are lost, at least 10 bytes`)
+	r.expectMessages(`app.log: the file that was read up to byte 6 is gone; lines written since .* are lost, at least 10 bytes`)
 	if lost := r.f.Stats().LostBytes; lost != 10 {
 		t.Errorf("%d bytes are lost, want 10", lost)
 	}

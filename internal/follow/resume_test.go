@@ -25,7 +25,7 @@ func TestNextRunsReportLostRotatedFiles(t *testing.T) {
 	}{
 		"there": {size, func(*testing.T, *stepper, string) {}, text[off:], ""},
 		"gone": {size, func(t *testing.T, _ *stepper, path string) { remove(t, path) }, "",
-			"app.log: a rotated file that was read up to byte 400 is gone; lines written to it since .* are lost, at least 200 bytes"},
+			"app.log: a rotated file that was read up to byte 400 is gone; lines written since .* are lost, at least 200 bytes"},
 		"gone, after it was read": {0, func(t *testing.T, _ *stepper, path string) { remove(t, path) }, "", ""},
 		"in a damaged archive": {size, func(t *testing.T, _ *stepper, path string) {
 			packed := gzipped(t, text)

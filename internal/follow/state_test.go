@@ -97,11 +97,11 @@ func TestNextRunsFindAnotherFile(t *testing.T) {
 			os.Remove(path)
 			os.Rename(path+"-keeps-its-inode", filepath.Join(filepath.Dir(path), "other"))
 			write(t, path, "new\n")
-		}, "new\n", "app.log: the file that was read up to byte 31 is gone; lines written to it since .* are lost"},
+		}, "new\n", "app.log: the file that was read up to byte 31 is gone; lines written since .* are lost"},
 		"packed": {func(t *testing.T, path string) {
 			os.Rename(path, path+".1.gz")
 			write(t, path, "new\n")
-		}, "new\n", "app.log: the file that was read up to byte 31 is gone; lines written to it since .* are lost"},
+		}, "new\n", "app.log: the file that was read up to byte 31 is gone; lines written since .* are lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -133,7 +133,7 @@ func TestNextRunsReadWhatWasRotatedBeforeTheNameIsMissing(t *testing.T) {
 			rotate(t, path+".1")
 			l := newLog()
 			r := again(t, l, o, path, "two\n")
-			r.expectMessages("app.log: the file that was read up to byte 4 is gone; lines written to it since .* are lost")
+			r.expectMessages("app.log: the file that was read up to byte 4 is gone; lines written since .* are lost")
 			write(t, path, "three\n")
 			again(t, l, o, path, "two\nthree\n")
 		})
