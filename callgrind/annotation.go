@@ -169,7 +169,7 @@ func (t *listing) source(f nameID, text []byte, costs map[uint32]*sourceLine, to
 	}
 	if !isZero(beyond) {
 		t.costs(beyond)
-		t.put(faint, "       (unknown lines, or lines beyond the end of the file: it may have changed)\n")
+		t.put(faint, "       (unknown lines, or lines beyond the end of the file: the file may have changed)\n")
 	}
 }
 

@@ -227,7 +227,7 @@ func (t *changeTable) source(f *changedFile, text []byte) {
 	}
 	if !isZero(beyond[0]) || !isZero(beyond[1]) {
 		t.numbers(beyond)
-		t.put(faint, "       (unknown lines, or lines beyond the end of the file: it may have changed)\n")
+		t.put(faint, "       (unknown lines, or lines beyond the end of the file: the file may have changed)\n")
 	}
 }
 

@@ -12,7 +12,7 @@ func (r *recordReader) header(line, key, value []byte) error {
 	k := string(key)
 	value = bytes.TrimLeft(value, " \t")
 	if len(value) > maxValue && k != "events" {
-		r.complain("is too long", "is a header line of more than %d bytes; its end is left out", maxValue)
+		r.complain("is too long", "is a header line of more than %d bytes; the excess is left out", maxValue)
 		value = value[:maxValue]
 	}
 	if k == "summary" || k == "totals" {
@@ -120,7 +120,7 @@ func (r *recordReader) setColumns(names []string) {
 		}
 		c := -1
 		if len(name) > maxEventName {
-			r.complain("extra", "has an event name longer than %d bytes; its costs are left out", maxEventName)
+			r.complain("extra", "has an event name longer than %d bytes; the costs of this event are left out", maxEventName)
 		} else if c = r.ev.column(name); c < 0 {
 			r.complain("extra", "exceeds the limit of %d events in the profile", maxEvents)
 		}

@@ -86,7 +86,7 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 		}, "defines more than 64 events", 0},
 		{"names of events without end", func(w io.Writer) {
 			fmt.Fprintf(w, "events: Ir %s\nfn=f\n1 1 1\n", strings.Repeat("x", many(100_000)))
-		}, "line 1 has an event name longer than 128 bytes; its costs are left out", 1},
+		}, "line 1 has an event name longer than 128 bytes; the costs of this event are left out", 1},
 		{"calls in circles", func(w io.Writer) {
 			io.WriteString(w, "events: Ir\n")
 			n := many(200_000)

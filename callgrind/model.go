@@ -313,7 +313,7 @@ func (m *model) endPart() {
 	m.checkSum("the lines of a part", p.self)
 	for e := range p.totals {
 		if p.totals[e] != p.self[e] {
-			m.r.complainOf(p.line, "sums", "gives part %d the cost %d %s; its lines add up to %d",
+			m.r.complainOf(p.line, "sums", "gives part %d the cost %d %s, but the lines of the part add up to %d",
 				m.head.parts, p.totals[e], m.r.Events()[e].Name, p.self[e])
 			break
 		}
@@ -321,7 +321,7 @@ func (m *model) endPart() {
 	if !isZero(p.summary) { // otherwise the part has no summary
 		for e, n := range p.summary {
 			if n < p.self[e] {
-				m.r.complainOf(p.summaryLine, "sums", "gives part %d the cost %d %s, less than its lines: they add up to %d",
+				m.r.complainOf(p.summaryLine, "sums", "gives part %d the cost %d %s, less than the sum of its lines, %d",
 					m.head.parts, n, m.r.Events()[e].Name, p.self[e])
 				break
 			}

@@ -141,7 +141,7 @@ func (r *recordReader) Write(p []byte) (int, error) {
 		case kind == lines.Head:
 			r.read(line)
 			if !r.passed {
-				r.complain("is too long", "is longer than %d bytes; its end is left out", maxLine)
+				r.complain("is too long", "is longer than %d bytes; the excess is left out", maxLine)
 			}
 		case kind == lines.Rest && r.passed:
 			r.err = r.foreign(line)

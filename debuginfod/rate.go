@@ -67,7 +67,7 @@ func (r *askRate) unasked() int {
 }
 
 // errTooMany is the failure of servers that are not asked because too many IDs are new.
-var errTooMany = &failure{reason: fmt.Sprintf("not asked yet: more than %d build IDs are new, and at most %d new ones are requested per second", newBurst, newPerSecond), blameless: true}
+var errTooMany = &failure{reason: fmt.Sprintf("not asked yet: more than %d build IDs are new, and at most %d new IDs are requested per second", newBurst, newPerSecond), blameless: true}
 
 // admit reports whether the contenders that are not final may be asked for id. If not, it fails
 // them: too many IDs are new.

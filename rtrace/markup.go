@@ -68,7 +68,7 @@ func (t *translator) mapped(rec *record) *mapping {
 func (t *translator) Close() error {
 	err := t.recordReader.Close()
 	if !t.isReport {
-		t.diagnostics.Report("not a report of sp-rtrace: it has no header and no record")
+		t.diagnostics.Report("not a report of sp-rtrace: the input has no header and no record")
 	}
 	if t.processor != nil && err == nil {
 		if err = t.processor.end(); err == nil {

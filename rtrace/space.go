@@ -92,7 +92,7 @@ func (s *space) addMapping(path string, from, to uint64) *mapping {
 	}
 	s.last = nil
 	if len(s.maps)-(end-first)+3 > maxMaps {
-		s.diagnostics.Report(fmt.Sprintf("more than %d files are mapped at once: frames in the others remain unresolved", maxMaps))
+		s.diagnostics.Report(fmt.Sprintf("more than %d files are mapped at once: frames in further files remain unresolved", maxMaps))
 		s.maps = slices.Delete(s.maps, first, end)
 		return nil
 	}

@@ -22,7 +22,7 @@ import (
 func habit(name string) string {
 	switch name {
 	case "e", "exe":
-		return "for single addresses, write symfilter addr FILE ADDRESS...; a log names its programs itself, and --symbol-path FILE adds one"
+		return "for single addresses, write symfilter addr FILE ADDRESS...; a log names its programs, and --symbol-path FILE adds a debug file"
 	case "f", "functions":
 		return "functions are always printed"
 	case "C", "demangle":

@@ -70,7 +70,7 @@ func (l *outputList) set(s string, words []string) error {
 		file = ""
 	}
 	if strings.HasSuffix(file, "/") && form != outputValgrind {
-		return fmt.Errorf("%s is a folder: only %s writes to one", file, outputValgrind)
+		return fmt.Errorf("%s is a folder: only %s writes to a folder", file, outputValgrind)
 	}
 	*l = append(*l, output{form, file})
 	return nil

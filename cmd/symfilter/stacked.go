@@ -50,7 +50,7 @@ func (l *pipeline) hasNoStacks() bool {
 // input fails.
 func (r *reports) onlyStacks(t *input.Translators) {
 	none := func() io.WriteCloser {
-		return &noStacks{err: fmt.Errorf("--output=%s needs a profile of Callgrind or a report of sp-rtrace, and the input is neither: use another --output, or --input=callgrind if it begins with lines of a log", r.output)}
+		return &noStacks{err: fmt.Errorf("--output=%s needs a profile of Callgrind or a report of sp-rtrace, and the input is neither: use another --output, or --input=callgrind if the input begins with lines of a log", r.output)}
 	}
 	t.Markup, t.Valgrind = none, none
 	t.Container = func(input.Format) io.WriteCloser { return none() }

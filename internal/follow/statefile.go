@@ -22,7 +22,7 @@ const (
 	stateNames   = 100                   // names tried for a temporary file
 )
 
-var errInUse = errors.New("in use: another process writes its checkpoint to it")
+var errInUse = errors.New("in use: another process writes its checkpoint to this file")
 
 // acquire opens the state file, and locks it against other processes. It creates a missing file:
 // without one to lock, two followers that start together would not notice each other.

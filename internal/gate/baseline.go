@@ -56,7 +56,7 @@ const (
 	maxField    = 512      // bytes of a field that Update writes
 )
 
-var errNoBaseline = errors.New("not a baseline: its first line does not begin with \"" + heading + "\"; remove it, and --baseline-update makes a new one")
+var errNoBaseline = errors.New("not a baseline: its first line does not begin with \"" + heading + "\"; remove the file, and --baseline-update makes a new one")
 
 // ReadBaseline reads a baseline. It fails for a file of more than 16 MiB or 262,144 lines.
 func ReadBaseline(r io.Reader) (*Baseline, error) {

@@ -50,7 +50,7 @@ func ParseKinds(words string) (k Kinds, unknown []UnknownKind, err error) {
 			k.none = true
 			return k, nil, nil
 		case word == "none":
-			return k, nil, errors.New("none cannot be combined with other kinds: remove none, or the others")
+			return k, nil, errors.New("none cannot be combined with other kinds: remove none, or all other kinds")
 		case word == "":
 			return k, nil, errors.New("an empty kind: write all, none, or kinds with commas between them")
 		}

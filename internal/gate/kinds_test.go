@@ -27,7 +27,7 @@ func TestKinds(t *testing.T) {
 		"memory":                   "memory; unknown: memory",
 		"rtrace/thread":            "",
 		"*/Leak_DefinitelyLost":    "lost",
-		"Leak_*,none":              "error: none cannot be combined with other kinds: remove none, or the others",
+		"Leak_*,none":              "error: none cannot be combined with other kinds: remove none, or all other kinds",
 		"[":                        `error: "[": a [ has no ], or it ends with \`,
 		"":                         "error: an empty kind: write all, none, or kinds with commas between them",
 		"Leak_*,":                  "error: an empty kind: write all, none, or kinds with commas between them",

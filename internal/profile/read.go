@@ -62,7 +62,7 @@ type View struct {
 // is too large.
 var (
 	ErrUnknown  = errors.New("not a profile of pprof, gperftools, jemalloc, DHAT or Massif")
-	ErrTooLarge = errors.New("too large for the memory limit; raise it with --max-memory")
+	ErrTooLarge = errors.New("too large for the memory limit; raise the limit with --max-memory")
 	ErrCut      = errors.New("the profile is cut off")
 
 	// ErrNotPprof is for Options.PprofOnly. The error ends with the format, if symfilter knows it.
@@ -76,7 +76,7 @@ type ShowError struct {
 }
 
 func (e *ShowError) Error() string {
-	return fmt.Sprintf("the profile has no values of type %q; it has %s", e.Show, listed(e.Types))
+	return fmt.Sprintf("the profile has no values of type %q; its types are %s", e.Show, listed(e.Types))
 }
 
 const pprofName = "pprof profile"

@@ -314,7 +314,7 @@ func NameOf(path, state string) string {
 	return path + symbolize.StateMark + state
 }
 
-var errReplaced = fmt.Errorf("%w: another file has its path now", fs.ErrNotExist)
+var errReplaced = fmt.Errorf("%w: another file has this path now", fs.ErrNotExist)
 
 // Files finds object files without a build ID. It is a finder for Options.Symbolizer. An [Asker]
 // passes their path and state to the symbolizer as a name: see [NameOf].
