@@ -102,7 +102,7 @@ func (d *Daemon) newAnswers() http.Handler {
 			answer(w, r)
 			return
 		}
-		serve(w, r, fmt.Sprintf("the limit of %d connections is reached, or this peer has three quarters of it; try again later", adminConnections), answer)
+		serve(w, r, fmt.Sprintf("the limit of %d connections is reached, or this peer has three quarters of the connections; try again later", adminConnections), answer)
 	})
 }
 

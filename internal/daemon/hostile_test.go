@@ -143,7 +143,7 @@ func TestConnectionsBeyondTheLimitAreClosed(t *testing.T) {
 	send1 := dialed(t, d, anyPort)
 	io.WriteString(send1, "again\n")
 	await(t, d.conf.Pipelines["app"].Output.File, strings.Repeat("served\n", 192)+"again\n")
-	if n := log.all["a connection is closed: limits.connections is reached; raise it, or close other connections"]; n != 1 {
+	if n := log.all["a connection is closed: limits.connections is reached; raise the limit, or close other connections"]; n != 1 {
 		t.Errorf("the limit was logged %d times: %v", n, log.all)
 	}
 }

@@ -199,7 +199,7 @@ func (s *sniffed) Read(p []byte) (int, error) {
 		s.head, err = s.head[n:], nil
 	case s.n > freeBytes && s.n > maxRatio*s.packed.n:
 		return 0, refusef(http.StatusRequestEntityTooLarge,
-			"the body unpacks to more than %d times its size; send it unpacked, or in several requests", maxRatio)
+			"the body unpacks to more than %d times its size; send the log unpacked, or in several requests", maxRatio)
 	case err != nil && err != io.EOF:
 		err = refusef(http.StatusBadRequest, "the body is not a valid %s file, or ends too early: %v", s.format, err)
 	}
@@ -225,9 +225,9 @@ func (s *sniffed) begin() error {
 	z, err := s.format.Open(&s.packed, s.memory)
 	switch {
 	case errors.Is(err, unpack.ErrNoMemory):
-		return refusef(http.StatusRequestEntityTooLarge, "%v; send it unpacked, or raise symbols.max_memory", err)
+		return refusef(http.StatusRequestEntityTooLarge, "%v; send the log unpacked, or raise symbols.max_memory", err)
 	case err != nil:
-		return refusef(http.StatusBadRequest, "the body is not a valid %s file: %v; send it again, or unpacked", s.format, err)
+		return refusef(http.StatusBadRequest, "the body is not a valid %s file: %v; send the log again, or unpacked", s.format, err)
 	}
 	s.plain, s.unpacker = z, z
 	return nil

@@ -87,7 +87,7 @@ func TestRequestsOfUnclearMeaningAreRefused(t *testing.T) {
 		{"many headers", post + host + strings.Repeat("A: b\r\n", 10<<10) + "\r\n", `431 "431 Request Header Fields Too Large", closed`},
 		{"a huge line", "POST /" + strings.Repeat("a", 64<<10) + " HTTP/1.1\r\n" + host + "\r\n", `431 "431 Request Header Fields Too Large", closed`},
 		{"a path with dots", "POST /v1/../app HTTP/1.1\r\n" + host + "Content-Length: 2\r\n\r\na\n", `404 "no pipeline has the path \"/v1/../app\"; POST to /app or /v1/filter\n", closed`},
-		{"a proxy's request", "CONNECT a:1 HTTP/1.1\r\n" + host + "\r\n", `421 "\"a:1\" is not a name of this listener; to allow it, add it to hosts beside the listener's address in the configuration\n", closed`},
+		{"a proxy's request", "CONNECT a:1 HTTP/1.1\r\n" + host + "\r\n", `421 "\"a:1\" is not a name of this listener; to allow this name, add it to hosts beside the listener's address in the configuration\n", closed`},
 		{"a proxy's request to this machine", "CONNECT localhost:1 HTTP/1.1\r\n" + host + "\r\n", `404 "no pipeline has the path \"\"; POST to /app or /v1/filter\n", closed`},
 		{"not HTTP", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", `400 "400 Bad Request", closed`},
 		{"requests one after the other", strings.Repeat(post+host+"Content-Length: 2\r\n\r\na\n", 3), `200 "a\n", 200 "a\n", 200 "a\n", closed`},
@@ -120,7 +120,7 @@ func TestConnectionsBeyondTheLimitAreAnswered(t *testing.T) {
 		held = append(held, c)
 	}
 	const request = "POST /v1/filter HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nConnection: close\r\n\r\nb\n"
-	want := `429 "limits.connections is reached, or this peer has three quarters of it; close connections, raise the limit, or try again later\n", closed`
+	want := `429 "limits.connections is reached, or this peer has three quarters of the connections; close connections, raise the limit, or try again later\n", closed`
 	for range 3 {
 		if got := raw(t, addr, request); got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -150,11 +150,11 @@ func TestRequestsAreAnsweredWithTheirLogFiltered(t *testing.T) {
 		{"a key with a control character", "POST", "?key=%0a", strings.NewReader("x"), nil,
 			"400 text/plain; charset=utf-8\nthe key must be UTF-8 text of at most 128 bytes, without control characters\n"},
 		{"no gzip", "POST", "", strings.NewReader("plain text\n"), []string{"Content-Encoding", "gzip"},
-			"400 text/plain; charset=utf-8\nthe body is not a valid gzip file: gzip: invalid header; send it again, or unpacked\n"},
+			"400 text/plain; charset=utf-8\nthe body is not a valid gzip file: gzip: invalid header; send the log again, or unpacked\n"},
 		{"gzip that is cut", "POST", "", bytes.NewReader(gzipped(strings.Repeat(" ", 1000) + "\n").Bytes()[:28]), []string{"Content-Encoding", "gzip"},
 			plainText + strings.Repeat(" ", 1000) + "\nerror unexpected EOF\n"},
 		{"a window of 2 GiB", "POST", "", strings.NewReader("\x28\xb5\x2f\xfd\x00\xa8\x11\x00\x00a\n"), nil,
-			"413 text/plain; charset=utf-8\nnot enough memory for compressed inputs: unpacking needs 2048 MiB; 256 of 256 are left; send it unpacked, or raise symbols.max_memory\n"},
+			"413 text/plain; charset=utf-8\nnot enough memory for compressed inputs: unpacking needs 2048 MiB; 256 of 256 are left; send the log unpacked, or raise symbols.max_memory\n"},
 		{"a bomb", "POST", "", gzipped(zeros), []string{"Content-Encoding", "gzip"}, "bomb"},
 		{"a bomb of zstd without its name", "POST", "", zstandard(t, zeros), nil, "bomb"},
 	} {

@@ -76,7 +76,7 @@ func (j *journalInput) upload(w http.ResponseWriter, r *http.Request) {
 			err = errStopped
 		}
 		if n, ok := j.broken.May(time.Now()); ok {
-			j.h.p.log.Warn("an upload of a journal was not read completely; its sender will send it again", "peer", peerOf(r), "error", err, "times", n)
+			j.h.p.log.Warn("an upload of a journal was not read completely; the sender will repeat the upload", "peer", peerOf(r), "error", err, "times", n)
 		}
 		refuseError(w, err)
 		return
@@ -130,7 +130,7 @@ func (j *journalInput) write(ctx context.Context, control *http.ResponseControll
 		case bad != nil:
 			return refusef(http.StatusBadRequest, "%v; the entries before the damaged one were written", bad)
 		case err == io.EOF && cut.Unfinished():
-			return refusef(http.StatusBadRequest, "the upload ends within an entry; send it again")
+			return refusef(http.StatusBadRequest, "the upload ends within an entry; send the upload again")
 		case err == io.EOF:
 			j.logLost(cut.Cut)
 			if err := j.h.p.memory.saveAfter(s); err != nil {

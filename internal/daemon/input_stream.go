@@ -107,7 +107,7 @@ func (s *stream) accept(ctx context.Context, l *listener) {
 		seat := s.p.house.webs.room.enter(peer)
 		if seat == nil {
 			if n, ok := s.refused.May(time.Now()); ok {
-				s.p.log.Warn("a connection is closed: limits.connections is reached; raise it, or close other connections", "limit", s.p.house.limits.Load().Connections, "peer", peer, "times", n)
+				s.p.log.Warn("a connection is closed: limits.connections is reached; raise the limit, or close other connections", "limit", s.p.house.limits.Load().Connections, "peer", peer, "times", n)
 			}
 			conn.Close()
 			continue

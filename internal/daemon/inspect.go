@@ -42,7 +42,7 @@ func (c *Config) Inspect() (notes []string, faults Faults) {
 	i.socket("admin.listen", c.Admin.Listen)
 	i.socket("service.listen", c.Service.Listen)
 	if info, err := os.Stat(c.State); c.State != "" && err == nil && !info.IsDir() {
-		i.fault("state", "%s is not a folder: name another one", c.State)
+		i.fault("state", "%s is not a folder: name a folder", c.State)
 	}
 	return i.notes, i.faults
 }

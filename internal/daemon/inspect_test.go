@@ -31,7 +31,7 @@ func TestFilesAndFoldersAreInspected(t *testing.T) {
 		{name: "folder of an output", in: "stdin: true", out: "file: DIR/none/out", faults: "pipelines.app.output.file: the folder DIR/none does not exist: create it"},
 		{name: "folder of peers", in: "listen: 'unix:DIR/a'", out: "file: 'DIR/none/{peer}.log'", faults: "pipelines.app.output.file: the folder DIR/none does not exist: create it"},
 		{name: "output that is a folder", in: "stdin: true", out: "file: DIR/logs", faults: "pipelines.app.output.file: DIR/logs is a folder: append the name of a file"},
-		{name: "state that is a file", before: "state: DIR/text", in: "stdin: true", out: "stdout: text", faults: "state: DIR/text is not a folder: name another one"},
+		{name: "state that is a file", before: "state: DIR/text", in: "stdin: true", out: "stdout: text", faults: "state: DIR/text is not a folder: name a folder"},
 		{name: "no debug files", before: "symbols: {symbol_paths: [DIR/none]}", in: "stdin: true", out: "stdout: text", notes: "symbols.symbol_paths: DIR/none does not exist"},
 		{name: "programs without a tree", before: "symbols: {debug_file_directories: [DIR/logs], symbol_paths: [DIR/logs]}", in: "stdin: true", out: "stdout: text",
 			notes: "symbols.debug_file_directories: DIR/logs has no .build-id folder; if it holds programs or debug files, list it in symbol_paths instead"},

@@ -72,7 +72,7 @@ func TestUploadsThatAreNotJournalsAreRefused(t *testing.T) {
 		{"with the sender's own", "POST", "/journals/upload", journal, journalEntry("7", "two"), uploadDone},
 		{"another type", "POST", "/journals/upload", "text/plain", "x", "415 text/plain; charset=utf-8\nContent-Type is \"text/plain\"; send a journal in the export format, as application/vnd.fdo.journal\nheader Accept-Encoding: gzip, zstd\n"},
 		{"another method", "PUT", "/journals/upload", journal, "x", "405 text/plain; charset=utf-8\nthis path accepts journals from systemd-journal-upload, by POST\nheader Allow: POST, PUT\n"},
-		{"a cut entry", "POST", "/journals/upload", journal, journalEntry("7", "three") + "__CURSOR=1\nMESSAGE=fo", "400 text/plain; charset=utf-8\nthe upload ends within an entry; send it again\n"},
+		{"a cut entry", "POST", "/journals/upload", journal, journalEntry("7", "three") + "__CURSOR=1\nMESSAGE=fo", "400 text/plain; charset=utf-8\nthe upload ends within an entry; send the upload again\n"},
 		{"another format", "POST", "/journals/upload", journal, journalEntry("7", "four") + "hello\n", "400 text/plain; charset=utf-8\n\"hello\" is not a field name in journald's export format; the entries before the damaged one were written\n"},
 		{"a binary entry", "POST", "/journals/upload", journal, "MESSAGE\n\x04\x00\x00\x00\x00\x00\x00\x00\x1b[ma\n\n", uploadDone},
 	} {

@@ -151,7 +151,7 @@ func Sections() []Section {
 		{Path: "pipelines.NAME.input", of: kindOf[Input](), One: []string{"files", "stdin", "listen", "http", "journal_upload"}, Text: "Where lines come from.", Keys: []Key{
 			{Name: "files", least: 1, most: maxList, Text: "log files by name or pattern (`*`, `?`, `[a-z]`), followed across rotation"},
 			{Name: "exclude_path", most: maxList, With: []string{"files"}, Text: "patterns of files that are not followed"},
-			{Name: "start_at", Default: "beginning", With: []string{"files"}, Text: "where to start in files without a checkpoint: beginning, end, or a duration; with a duration, files that changed within that time are read from their beginning, others from their end"},
+			{Name: "start_at", Default: "beginning", With: []string{"files"}, Text: "where to start in files without a checkpoint: beginning, end, or a duration; with a duration, files that changed within that time are read from their beginning, other files from their end"},
 			{Name: "rotate_wait", Default: "5s", most: day, With: []string{"files"}, Text: "how long a rotated file is read for late lines; 0: until it is removed"},
 			{Name: "poll", Default: "false", With: []string{"files"}, Text: "check files regularly instead of waiting for events"},
 			{Name: "stdin", Text: "standard input"},
@@ -188,7 +188,7 @@ func Sections() []Section {
 			{Name: "open_files", Default: "64", least: 1, most: 100_000, Unit: "files", With: []string{"file"}, Text: "files that may be open at once, if the name has {peer}"},
 			{Name: "sync", Default: "second", Words: []string{"always", "second", "never"}, With: []string{"file"}, Text: "when lines are safe from a power cut: before they are acknowledged (always), after at most a second (second), or when the system writes them (never)"},
 			{Name: "peer", Text: "write back to the sender, on the connection that the line came from"},
-			{Name: "connect", Text: "tcp:HOST:PORT or unix:PATH to connect to; if the connection ends, a new one is made"},
+			{Name: "connect", Text: "tcp:HOST:PORT or unix:PATH to connect to; if the connection ends, symfilterd connects again"},
 			{Name: "format", Default: "text", Words: []string{"text", "json"}, With: []string{"file", "peer", "connect"}, Text: "json: an object for each line, as `symfilter --output=json` prints it"},
 			{Name: "tls", section: true, With: []string{"connect"}, Text: "connect by TLS"},
 		}},

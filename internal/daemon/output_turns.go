@@ -148,7 +148,7 @@ func (k *persistent) fails(err error) {
 	k.fail(err)
 	if message := err.Error(); message != k.told {
 		k.told = message
-		k.log.Error("the output cannot be written; reading stops until it can", "error", err)
+		k.log.Error("the output cannot be written; reading stops until writing works again", "error", err)
 	}
 }
 

@@ -90,7 +90,7 @@ func (p *pipeline) lose(owed []byte) {
 		return
 	}
 	p.counts.outLost.Add(int64(len(owed)))
-	p.log.Warn("lines that the output's peer had not received are lost: it is disconnected, and no other output can accept them", "lost", len(owed))
+	p.log.Warn("lines that the output's peer had not received are lost: the peer is disconnected, and no other output can accept the lines", "lost", len(owed))
 }
 
 // hold prevents sessions from writing until letGo is called. No session may use the stage yet.

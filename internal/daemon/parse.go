@@ -114,7 +114,7 @@ func (p *parser) document(text []byte) *yaml.Node {
 	var first, second yaml.Node
 	err := d.Decode(&first)
 	if err == io.EOF || err == nil && (len(first.Content) == 0 || first.Content[0].Tag == "!!null") {
-		p.fault(nil, "", "the file is empty: it needs pipelines, each with an input and an output, or a service")
+		p.fault(nil, "", "the file is empty: a configuration needs pipelines, each with an input and an output, or a service")
 		return nil
 	}
 	if err == nil {

@@ -32,8 +32,8 @@ var faults = []struct {
 	unseen     bool
 	want       string
 }{
-	{name: "empty", text: "", want: "the file is empty: it needs pipelines, each with an input and an output, or a service"},
-	{name: "comment", text: "# nothing\n", want: "the file is empty: it needs pipelines, each with an input and an output, or a service"},
+	{name: "empty", text: "", want: "the file is empty: a configuration needs pipelines, each with an input and an output, or a service"},
+	{name: "comment", text: "# nothing\n", want: "the file is empty: a configuration needs pipelines, each with an input and an output, or a service"},
 	{name: "no pipelines", text: "log: {level: info}\n", want: "1:1: pipelines: missing: every configuration needs this key, or service: the pipelines by name: a letter or digit, then letters, digits, . _ or - (at most 64 characters)"},
 	{name: "empty pipelines", text: "pipelines: {}\n", want: "1:12: pipelines: not given; name at least one, with an input and an output"},
 	{name: "list of pipelines", text: "pipelines: [a]\n", want: "1:12: pipelines: a list is given where pipelines by name are expected: NAME: {input: …, output: …}"},

@@ -203,7 +203,7 @@ func (w *web) route(path string) *site {
 // ServeHTTP passes a request to the site that owns its path.
 func (w *web) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	to.Header().Set("X-Content-Type-Options", "nosniff")
-	serve(to, r, "limits.connections is reached, or this peer has three quarters of it; close connections, raise the limit, or try again later", w.answer)
+	serve(to, r, "limits.connections is reached, or this peer has three quarters of the connections; close connections, raise the limit, or try again later", w.answer)
 }
 
 // answer handles a request of a connection with a seat.
@@ -322,6 +322,6 @@ func serve(w http.ResponseWriter, r *http.Request, full string, answer http.Hand
 
 func (s *webs) logFull(c net.Conn) {
 	if n, ok := s.full.May(time.Now()); ok {
-		s.log.Warn("an HTTP connection is refused: limits.connections is reached; raise it, or close other connections", "limit", s.room.most(), "peer", c.RemoteAddr(), "times", n)
+		s.log.Warn("an HTTP connection is refused: limits.connections is reached; raise the limit, or close other connections", "limit", s.room.most(), "peer", c.RemoteAddr(), "times", n)
 	}
 }

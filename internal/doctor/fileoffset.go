@@ -97,7 +97,7 @@ func (s *segments) read(of *Subject) {
 		}
 	}
 	if len(s.loaded) == 0 {
-		s.err = PlaceError(of.Word + " has no segments, so offsets in it have no addresses: it was not linked")
+		s.err = PlaceError(of.Word + " was not linked, so it has no segments, and its offsets have no addresses")
 		return
 	}
 	const code = elf.SHF_ALLOC | elf.SHF_EXECINSTR

@@ -130,7 +130,7 @@ var (
 	errNoSymbols = errors.New("not an ELF file, a .zip file or a folder")
 	errNoELF     = errors.New("not an ELF file")
 	errNoFile    = errors.New("not a regular file")
-	errNoImage   = errors.New("not an ELF file; name the one with debug information, such as app.elf or vmlinux")
+	errNoImage   = errors.New("not an ELF file; name the ELF file with debug information, such as app.elf or vmlinux")
 	errNoImageIn = errors.New("the folder has no ELF file; name the folder of the program, or the program itself")
 )
 

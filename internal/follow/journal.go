@@ -175,7 +175,7 @@ func parseJournal(data []byte, now boot) (j journal, err error) {
 	}
 	j.record, j.first = records[0].record, records[0].end
 	if j.Version != stateVersion {
-		return j, fmt.Errorf("it has version %d, not %d", j.Version, stateVersion)
+		return j, fmt.Errorf("the file has version %d, not %d", j.Version, stateVersion)
 	}
 	j.size = int64(end)
 	j.files, j.beside = make(map[string]json.RawMessage), make(map[string]json.RawMessage)
@@ -329,7 +329,7 @@ func openState(path string) (*os.File, fs.FileInfo, error) {
 	}
 	opened, err := f.Stat()
 	if err == nil && !os.SameFile(info, opened) {
-		err = fmt.Errorf("%w: it has just been replaced", fs.ErrNotExist)
+		err = fmt.Errorf("%w: the file has just been replaced", fs.ErrNotExist)
 	}
 	if err != nil {
 		f.Close()
