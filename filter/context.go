@@ -195,7 +195,7 @@ func (s *space) restore(maps []savedMap, modules []*module) error {
 	}
 	for i, from := range maps {
 		if from.Module < 0 || from.Module >= len(modules) {
-			return checkpoint.Damaged("map %d refers to module %d of %d", i, from.Module, len(modules))
+			return checkpoint.Damaged("map %d refers to module %d, but the context has %d modules", i, from.Module, len(modules))
 		}
 		if !from.valid() || i > 0 && from.Start <= maps[i-1].End {
 			return checkpoint.Damaged("map %d [%#x-%#x] overlaps another or is not valid", i, from.Start, from.End)

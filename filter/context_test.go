@@ -262,7 +262,7 @@ func TestRestoreRefusesOthers(t *testing.T) {
 		in(`"modules":[{"id":0},{"id":0}]`):                                         "damaged: two modules have the ID 0",
 		in(`"modules":[{"id":0,"replaced":true}]`):                                  "damaged: module 0 is replaced and has no map",
 		in(`"modules":[{"id":0,"name":"` + strings.Repeat("a", maxName+9) + `"}]`):  "damaged: the name of module 0 has 4105 bytes",
-		in(`"maps":[{"module":0,"start":1,"end":2}]`):                               "damaged: map 0 refers to module 0 of 0",
+		in(`"maps":[{"module":0,"start":1,"end":2}]`):                               "damaged: map 0 refers to module 0, but the context has 0 modules",
 		in(mod + `,"maps":[{"start":2,"end":1}]`):                                   "damaged: map 0 [0x2-0x1] overlaps another or is not valid",
 		in(mod + `,"maps":[{"start":1,"end":2},{"start":2,"end":3}]`):               "damaged: map 1 [0x2-0x3] overlaps another or is not valid",
 		in(mod + `,"maps":[{"start":0,"end":18446744073709551615}]`):                "damaged: map 0 [0x0-0xffffffffffffffff] overlaps another or is not valid",

@@ -9,7 +9,7 @@ package dialect
 // An address below 2 GiB is an address in the ELF file, from which Seastar has subtracted 1. Other
 // addresses are return addresses in the process. Other programs print such lines, too.
 var addresses = Dialect{
-	Name: "addresses", Who: "lines with nothing but addresses, such as Seastar prints",
+	Name: "addresses", Who: "lines that contain only addresses, such as those of Seastar",
 	Needs:    "--image FILE",
 	Sample:   "0x13cb",
 	OnDemand: true,
