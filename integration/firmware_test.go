@@ -304,8 +304,8 @@ func TestWildAddressesAreNotUnresolved(t *testing.T) {
 		log, want, reported string
 		status              int
 	}{
-		{"PC = 0xdeadbeef LR = 0x80000058\n", "PC = 0xdeadbeef LR = 0x80000058\n" + answer, "left as logged: 1 address, such as 0xdeadbeef (" + outside + ")", 0},
-		{"PC = 0xdeadbeef\nLR = 0x80000058\n", "PC = 0xdeadbeef\nLR = 0x80000058\n" + answer, "left as logged: 1 address, such as 0xdeadbeef (" + outside + ")", 0},
+		{"PC = 0xdeadbeef LR = 0x80000058\n", "PC = 0xdeadbeef LR = 0x80000058\n" + answer, "left as logged: 1 address, such as 0xdeadbeef (" + outside, 0},
+		{"PC = 0xdeadbeef\nLR = 0x80000058\n", "PC = 0xdeadbeef\nLR = 0x80000058\n" + answer, "left as logged: 1 address, such as 0xdeadbeef (" + outside, 0},
 		{"PC = 0xdeadbeef LR = 0xfffffff9\n", "PC = 0xdeadbeef LR = 0xfffffff9\n", "unresolved: addresses without a module, 1 address: " + outside, 3},
 	} {
 		cmd := exec.Command(command, "--image", recordedFirmware("riscv.elf"), "--explain", "--strict")
