@@ -105,7 +105,8 @@ func TestStacksHaveTheDetailForWhichThereIsMemory(t *testing.T) {
 	}
 }
 
-// Places whose costs exceed the memory leave room for the calls between functions, and for stacks.
+// When the costs of lines fill their share of the memory, further costs are counted by function
+// only. So there is still room for calls between functions, and for stacks.
 func TestStacksHaveCallersAfterAFloodOfPlaces(t *testing.T) {
 	const functions, addresses, callees = 400, 400, 60
 	var in strings.Builder

@@ -122,7 +122,7 @@ func Sections() []Section {
 		{Path: "tls", of: kindOf[TLS](), Text: "Certificates, in PEM files. They are read again at each reload. `admin`, `service`, an `input` and an `output` may have this section.", Keys: []Key{
 			{Name: "certificate", Text: "the daemon's certificate, with its chain to the authority"},
 			{Name: "key", Text: "private key of the certificate"},
-			{Name: "client_ca", Text: "authorities of client certificates, which a listener then requires; with `connect`, the authorities of the server, in place of the system's"},
+			{Name: "client_ca", Text: "certificates of the authorities that sign client certificates: with this key, a listener requires a client certificate; with `connect`, the authorities accepted for the server's certificate, instead of the system's authorities"},
 		}},
 		{Path: "log", of: kindOf[Log](), Text: "The daemon's own messages.", Keys: []Key{
 			{Name: "level", Default: "info", Words: []string{"debug", "info", "warn", "error"}, Text: "lowest level that is printed"},
@@ -179,7 +179,7 @@ func Sections() []Section {
 			{Name: "local", Default: "5s", most: 10 * 60 * second, Text: "longest wait for files on this machine"},
 			{Name: "servers", Default: "10s", most: 10 * 60 * second, Text: "longest wait for the whole search, including debuginfod servers"},
 			{Name: "per_minute", Default: "20s", most: 60 * second, Text: "longest total wait of a stream in any minute; 0: no bound"},
-			{Name: "never", Default: "false", Text: "do not wait, and do not unpack: files are searched for in the background, and used for later lines"},
+			{Name: "never", Default: "false", Text: "never wait for debug files: they are found and unpacked in the background, and used for later lines"},
 		}},
 		{Path: "pipelines.NAME.output", of: kindOf[Output](), One: []string{"stdout", "file", "peer", "connect"}, Text: "Where lines go.", Keys: []Key{
 			{Name: "stdout", Words: []string{"text", "json"}, Text: "write to standard output in this form"},

@@ -262,8 +262,8 @@ func prefilterWhole(b []byte, base int, list []int32) []int32 {
 	return list[:n]
 }
 
-// prefilterNumbers removes entries if the number or the bytes after it exclude all grammars. It
-// clears unsureMark.
+// prefilterNumbers removes entries whose number, with the bytes before and after it, cannot match
+// any grammar. It clears unsureMark in the others.
 func (f *fits) prefilterNumbers(b []byte, base int, list []int32) []int32 {
 	n := 0
 	for _, entry := range list {

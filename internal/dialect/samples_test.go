@@ -16,9 +16,10 @@ import (
 
 var update = flag.Bool("update", false, "write the files frames of testdata anew")
 
-// TestSamples reads the file log of each archive in testdata, and compares its frames with the file
-// frames. For each frame, the latter has the line, dialect, number, module, kind and value, and
-// then the line as printed with the answer FUNC at dir/FILE:7:3.
+// TestSamples reads the files of each archive in testdata in pairs: a log, and its expected frames.
+// A frame is described by its line number, dialect, frame number, module, kind and value. If it is
+// the only frame of its line and has no name, the line follows as printed with the answer FUNC at
+// dir/FILE:7:3.
 func TestSamples(t *testing.T) {
 	archives, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(archives) == 0 {

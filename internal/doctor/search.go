@@ -107,8 +107,8 @@ func (s *Search) Scanned() []string {
 }
 
 // Warnings returns messages about the user's places that cannot hold debug files. fromStdin is set
-// if the command line has no FILE. A place that is not a debug file may then be the log, after a
-// flag without its value.
+// if the command line has no FILE. A message then adds that a flag without a value may have taken
+// the log as its value, as in -s $EMPTY log.
 func (s *Search) Warnings(fromStdin bool) (all []string) {
 	for _, p := range s.Places() {
 		if p.Flag == systemPlace {

@@ -86,9 +86,9 @@ func TestHugeLineTable(t *testing.T) {
 	}
 }
 
-// A huge table in an order that no compiler writes is marked as lost, at once and for all
-// addresses.
-func TestHugeLineTableWithoutOrder(t *testing.T) {
+// A huge table whose rows are out of order, or whose stops would be too many or too far apart, is
+// given up at the first lookup. Later lookups fail in few steps.
+func TestHugeLineTableIsGivenUpOnce(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	rows := bytes.Repeat([]byte{0x1f, 0x21}, maxRows/2) // alternating lines n and n+1, so no row equals the previous one
 	back := parts(binary.LittleEndian, lnsAdvancePC, leb(1<<64-100))

@@ -315,10 +315,9 @@ func (w *limited) Write(p []byte) (int, error) {
 func TestLossesOfCompressedFilesAreTold(t *testing.T) {
 	first := strings.Repeat("a line that is read before\n", 3000) // more than a block
 	rest := strings.Repeat("the rest of the file is what it is\n", 30000)
-	// gzip stores the data in blocks of at most block bytes, after a header of the file and a head
-	// of each block
-	const header, head, block = 10, 5, 65535
-	damaged := func(b []byte, at int) []byte { b[header+at/block*(head+block)+1] ^= 1; return b }
+	// gzip: a file header, then blocks of stored data, each with a header and at most block bytes
+	const header, blockHeader, block = 10, 5, 65535
+	damaged := func(b []byte, at int) []byte { b[header+at/block*(blockHeader+block)+1] ^= 1; return b }
 	last := "\nthe last line\n"
 	for name, test := range map[string]struct {
 		packed func(b []byte) []byte

@@ -79,8 +79,8 @@ func (r *Run) Missing() (reasons []string) {
 	return reasons
 }
 
-// list returns the kind, the function, and the file and line of the first changes, and the number
-// of the others. Of an Unnamed change, it returns only the kind.
+// list describes the first changes, each by its kind, function, file and line, and adds the number
+// of the others. It describes an Unnamed change by its kind only.
 func (r *Run) list(changes []Change) string {
 	var all []string
 	for _, change := range changes[:min(len(changes), shown)] {

@@ -167,7 +167,7 @@ func (w *Writer) restore(context []byte) (inner []byte, err error) {
 	}
 	w.open()
 	if _, ok := w.dst.(remembering); !ok {
-		return nil, checkpoint.Damaged("an input of format %v has no context", format)
+		return nil, checkpoint.Damaged("a context is saved for an input of format %v, which cannot have one", format)
 	}
 	return s.Context, nil
 }

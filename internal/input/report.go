@@ -93,8 +93,9 @@ func (v *reportWatch) next(b []byte, from int) int {
 	return len(b)
 }
 
-// pass gives text to the translator of a log, up to a Valgrind report, for which it opens another
-// translator. Text that begins like a report, less than 4 KiB, is kept until more bytes decide.
+// pass writes text to the log's translator. At the beginning of a Valgrind report it opens another
+// translator for the rest. It keeps a text of less than 4 KiB that may begin a report until more
+// text arrives.
 func (w *Writer) pass(p []byte) error {
 	v := w.watch
 	if v == nil {

@@ -9,9 +9,9 @@ import (
 
 // placeUnnamed finds the modules of frames that have only an address, as in traces of glog and
 // Rust. It tries the files that the operator or the log names. The load bias of such a file is
-// fixed, given by the operator, or found from function names or calls before return addresses. of
-// has the verdicts of the frames, which placeUnnamed updates.
-func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
+// fixed, given by the operator, or found from function names or calls before return addresses.
+// placeUnnamed updates verdicts, which has an element for each frame.
+func (t *Trace) placeUnnamed(frames []*Frame, verdicts []*verdict) {
 	var unnamed, ofProgram []*Frame
 	for _, f := range frames {
 		switch {
@@ -28,9 +28,9 @@ func (t *Trace) placeUnnamed(frames []*Frame, of []*verdict) {
 	for i, f := range frames {
 		switch {
 		case f.isOfProgram() && len(tries.programs) == 1:
-			of[i] = tries.programs[0]
+			verdicts[i] = tries.programs[0]
 		case f.isUnnamed():
-			of[i], f.Place.Err = tries.covering(f, of[i])
+			verdicts[i], f.Place.Err = tries.covering(f, verdicts[i])
 		}
 	}
 }
