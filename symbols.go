@@ -35,8 +35,8 @@ const DebugDir = "/usr/lib/debug"
 // systemDebugDir is DebugDir, or a test's folder in its place.
 var systemDebugDir = DebugDir
 
-// cacheShare is the share of MaxMemory for rendered frames: 1/16. Of the default MaxMemory,
-// that is [filter.DefaultCacheSize].
+// MaxMemory / cacheShare is the memory for rendered frames. For the default MaxMemory, this is
+// [filter.DefaultCacheSize].
 const cacheShare = 16
 
 // Symbols selects where debug files are found. The zero value uses the system's folder and the

@@ -23,8 +23,8 @@ import (
 )
 
 // Filters that wait for files, Lines that never wait, and callers of the symbolizer share one
-// Opened. Of its servers one works, one is silent and one fails, and its memory holds few files.
-// Each user gets the answers that a single user gets.
+// Opened. One of its servers works, one is silent and one fails; its memory holds few files. Each
+// user gets the answers that a single user gets.
 func TestManyUsersShareWhatIsOpened(t *testing.T) {
 	input, err := os.ReadFile(filepath.Join("testdata", "crash.log"))
 	if err != nil {

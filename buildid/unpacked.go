@@ -14,8 +14,8 @@ type unpackedKey struct {
 }
 
 // An unpackedSet holds inflated members of archives. Each is inflated once and shared by its users.
-// Unused members are kept up to a limit. The zero value is an empty set. It is safe for concurrent
-// use.
+// The set keeps at most maxUnpacked unused members, with maxUnpackedBytes together. The zero value
+// is an empty set. It is safe for concurrent use.
 type unpackedSet struct {
 	mu     sync.Mutex
 	items  map[unpackedKey]*unpackedItem

@@ -228,8 +228,9 @@ func sameNames(a, b *folder) bool {
 		slices.EqualFunc(a.files, b.files, func(a, b record) bool { return a.name == b.name })
 }
 
-// list reads the names in the folder at path into d, with the records of was for these names. After
-// an error, d keeps the names read before it.
+// list reads the names in the folder at path into d. A name that is also in was, the folder at the
+// previous walk, gets the record that it had there. After an error, d keeps the names read before
+// it.
 func (w *walk) list(d *folder, path string, was *folder) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {

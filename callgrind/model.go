@@ -177,8 +177,9 @@ func (m *model) isFull(s *sums) bool {
 // isTooFull reports whether there is no room even for a function as a whole.
 func (m *model) isTooFull(s *sums) bool { return !m.hasRoom(s.keyCost(), 0) }
 
-// hasRoom reports whether the budget grants more bytes and still has spare bytes. Bytes taken
-// for an earlier part are reused.
+// hasRoom charges the budget for the model's contents plus more bytes. It returns false, and
+// charges nothing, if the budget cannot grant this or would keep fewer than spare bytes. Bytes
+// taken for an earlier part are reused.
 func (m *model) hasRoom(more, spare int64) bool {
 	need := m.cost() + more
 	if need <= m.charged {
@@ -198,7 +199,8 @@ func (m *model) cost() int64 {
 
 func (m *model) size() int { return m.costs.size() + m.calls.size() + m.jumps.size() }
 
-// widen makes room for the costs of more events.
+// widen extends the tables of costs to this number of events. If the memory does not suffice, the
+// costs of the new events are left out.
 func (m *model) widen(events int) {
 	if events <= m.costs.width && events <= len(m.sums.total) {
 		return

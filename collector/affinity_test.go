@@ -17,7 +17,7 @@ import (
 
 // Edges that do not locate frames send all records of a process to one gateway, chosen by a hash of
 // the process's key. If the gateways change, processes move to other gateways, and lose their
-// modules. The metric of the alert counts each frame without a module. The test has its own hash,
+// modules. The metric of elements counts each frame without a module. The test has its own hash,
 // since the exporter load_balancing takes minutes to compile.
 func TestLostAffinityIsCounted(t *testing.T) {
 	const processes = 60

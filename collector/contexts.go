@@ -150,8 +150,9 @@ func (c *contexts) dropOldest(now time.Time) bool {
 	return false
 }
 
-// dropGrown drops s if it has grown by more bytes and no batch uses it. It is called if the
-// contexts exceed their bound and no other stream can be dropped. c.mu is held.
+// dropGrown drops the context of s if more, the bytes by which the context has grown, is positive
+// and no batch uses s. It is called if the contexts exceed their bound and no other stream can be
+// dropped. c.mu is held.
 func (c *contexts) dropGrown(s *stream, more int) {
 	if more > 0 && s.users == 0 {
 		c.remove(s)

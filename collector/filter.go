@@ -149,7 +149,7 @@ func (t *text) addUnresolved(n int64) {
 	t.record.Attributes().PutInt(unresolvedAttribute, n)
 }
 
-// together filters the texts from first on as the lines of one log. The frames of a raw
+// together filters the texts from the index first on, as the lines of one log. The frames of a raw
 // backtrace are judged together, and may be in several records.
 func (r *run) together(first int32) {
 	w := r.w

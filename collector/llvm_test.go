@@ -22,8 +22,8 @@ import (
 )
 
 // Random locations in the code of files get the calls that llvm-symbolizer finds. No location may
-// get other names, and at most 5 of 1,000 may have none. radosgw, a C++ program of 460 MB, is
-// included if it is in the folder of the benchmarks.
+// get other names, and at most 5 of 1,000 locations may stay without a name. radosgw, a C++ program
+// of 460 MB, is included if it is in the folder of the benchmarks.
 func TestLocationsAreThoseOfLLVM(t *testing.T) {
 	testenv.OnlyLong(t)
 	testenv.Need(t, "llvm-symbolizer-19", "/usr/lib/debug/.build-id")

@@ -41,8 +41,8 @@ var (
 // ErrClosed is returned if the Client was closed before the file was received.
 var ErrClosed = errors.New("debuginfod: the client is closed")
 
-// failed returns the failure for err, the error of a request under ctx since began. body is set if
-// a part of the answer's body was received.
+// failed returns the failure for err, the error of a request. The request was made at the time
+// began, and ctx is its context. body is set if a part of the answer's body was received.
 func (c *Client) failed(ctx context.Context, err error, began time.Time, body bool) *failure {
 	var redirect *redirectError
 	var certificate *tls.CertificateVerificationError

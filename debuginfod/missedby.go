@@ -28,8 +28,8 @@ type serverMiss struct {
 	at     time.Time // in seconds
 }
 
-// missedBy returns the servers of k's miss, which was written at the time made. It returns nil if
-// they are unknown, for example if another program has written the miss.
+// missedBy returns the servers of k's miss. made is the time at which the miss was written. The
+// result is nil if the servers are unknown, for example if another program has written the miss.
 func missedBy(root *os.Root, k key, made time.Time) (all []serverMiss) {
 	f, info, err := openRegular(root, k.missedByPath(), os.O_RDONLY)
 	if err != nil {

@@ -207,8 +207,8 @@ func TestRedirectsBehindAProxy(t *testing.T) {
 	}
 }
 
-// All servers of a chain of redirects limit the next one: after a server on the public network, no
-// redirect leads into a private one.
+// Every server in a chain of redirects limits the next redirect: after a server on the public
+// network, no redirect may lead to a private network.
 func TestRedirectsOfAChainAreThoseOfItsNarrowestServer(t *testing.T) {
 	t.Parallel()
 	id := testID(1)

@@ -186,8 +186,8 @@ func SystemURLs(dir string) ([]string, error) {
 	return words, nil
 }
 
-// readFile returns the content of the regular file at name. It fails if the file has more than most
-// bytes.
+// readFile returns the content of the regular file at name. It fails if the file is longer than
+// most, in bytes.
 func readFile(name string, most int64) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0)
 	if err != nil {

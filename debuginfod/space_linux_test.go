@@ -70,7 +70,7 @@ func TestSomeRoomIsLeft(t *testing.T) {
 		want []string
 	}{
 		{fits, nil},
-		// 2 MiB would be left, of 64
+		// the file would leave only 2 of 64 MiB free
 		{tooBig, []string{"CACHE: the file could not be stored: no space left on device"}},
 	} {
 		_, notes, err := find(t, c, buildid.Query{ID: test.id})

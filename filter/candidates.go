@@ -37,8 +37,8 @@ func (t *tracer) unnamed() (all []*judge.Image) {
 }
 
 // candidates returns files of Dialects.Candidates and of its folders: at most maxCandidates, with
-// code and without a fixed address. Calls may show where such a file was loaded. Of several files
-// with one build ID, such as a program and its stripped copy, it returns the largest.
+// code and without a fixed address. Calls may show where such a file was loaded. If several files
+// have one build ID, as a program and its stripped copy have, only the largest is returned.
 func (t *tracer) candidates() (all []*judge.Image) {
 	fs := &t.files
 	if !fs.listed {

@@ -47,8 +47,8 @@ func TestUnresolvedBacktracesAreUntouched(t *testing.T) {
 	}
 }
 
-// After Flush has printed the beginning of a line, the line is still printed once: with the answer
-// if its text follows that beginning, and unchanged otherwise.
+// If Flush has printed the beginning of a line, the line is still printed only once: with the
+// answer if this changes only later text, and unchanged otherwise.
 func TestFramesWhoseBeginningWasPrintedArePrintedOnce(t *testing.T) {
 	none := symbolize.New(symbolize.Options{})
 	defer none.Close()

@@ -12,10 +12,10 @@ const (
 	// the address itself; for a raw frame, it was already moved into the call
 	exactAddress  lookup = iota
 	returnAddress        // the byte before the logged address, which is part of the call
-	// the byte before the address, or the address itself if only the latter has a line and both are
-	// in one function
+	// the byte before the address; but the address itself if both are in one function, and only the
+	// address has a line
 	unspecified
-	// for a first frame: the address itself, or the byte before if only the latter has a line
+	// for a first frame: the address itself, or the byte before if only that byte has a line
 	unspecifiedFirst
 	dataAddress // a data address
 	// the variable that contains a data address, for a report of a race

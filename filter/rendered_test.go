@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A frame without a column shows none. Compilers omit columns with -gno-column-info, and Go's
-// tables have none.
+// A frame has no column in the output if the debug information has none. Compilers omit columns
+// with -gno-column-info, and Go's tables have no columns.
 func TestFramesWithoutColumnHaveNone(t *testing.T) {
 	w := renderer{paths: &Paths{}}
 	m := newModule(0, testID, "a.out")

@@ -244,7 +244,7 @@ func (f *Filter) restore(context []byte) error {
 	return nil
 }
 
-// processes returns the processes of s, the current one first. It fails if there are more than
+// processes returns the processes of s, the current one first. It fails if their number exceeds
 // most.
 func (s *savedFilter) processes(most int) ([]*process, error) {
 	keys := make(map[string]bool)

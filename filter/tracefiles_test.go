@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A file at a logged path that changed after the log was written needs a stronger proof. The time
-// of an operator's file does not matter.
+// A file at a logged path needs a stronger proof if it was changed after the log was written. The
+// time of an operator's file does not matter.
 func TestFilesYoungerThanTheLogNeedMoreProof(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

@@ -137,8 +137,9 @@ func (r *runner) run(t *testing.T, inputs map[string]string) (got actionRun) {
 	return got
 }
 
-// releases starts a server that answers for github.com with the release v0.9.0, for a curl with r's
-// home folder. sums changes the text of SHA256SUMS. The result is the checksum of the archive.
+// releases starts a server with the release v0.9.0. Every curl with r's home folder gets this
+// server in place of github.com. sums changes the text of SHA256SUMS. The result is the checksum of
+// the archive.
 func (r *runner) releases(t *testing.T, sums func(string) string) (sum string) {
 	t.Helper()
 	need(t, "curl")

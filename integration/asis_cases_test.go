@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// dropInDifferences are command lines of testdata/asis/cases.txt with another answer than LLVM's,
-// for a reason in docs/drop-in.md. Replacing old in LLVM's output by new gives symfilter's.
+// dropInDifferences are command lines of testdata/asis/cases.txt whose answers differ from LLVM's,
+// for reasons in docs/drop-in.md. Replacing old by new in LLVM's output gives symfilter's.
 var dropInDifferences = []struct{ name, old, new string }{
 	{"data-object", `data\.c:11`, "data.c:3"},
 	{"object-sections", `main::\$_0::operator\(\)\(int\) const\n(.*:0:3)\nshop::stock\n.*`, "shop::stock\n$1"},

@@ -22,8 +22,8 @@ func asOther(t *testing.T, file, name string, args []string, in []byte) (stdout,
 	return outputOf(t, file, name, args, in, 0)
 }
 
-// outputOf starts file under the given name, and returns both outputs. The exit code must be at
-// most most.
+// outputOf starts file under the given name, and returns both outputs. The exit code must not
+// exceed most.
 func outputOf(t *testing.T, file, name string, args []string, in []byte, most int) (stdout, stderr string) {
 	t.Helper()
 	cmd := exec.Command(file, args...)

@@ -143,7 +143,7 @@ func TestDropInAnswersAreThoseOfBinutils(t *testing.T) {
 	}
 }
 
-// Of libc only lines are compared: docs/drop-in.md has the differences for functions at one
+// For libc, only lines are compared: docs/drop-in.md has the differences for functions at one
 // address.
 func TestDropInAnswersAreThoseOfElfutils(t *testing.T) {
 	need(t, "eu-addr2line", "llvm-addr2line-19", "git", "gcc", "g++", "clang-19", "dwz", "objcopy", "strip")

@@ -523,8 +523,8 @@ func readFile(t *testing.T, name string) string {
 	return string(data)
 }
 
-// compareAgain compares profiles that symfilter has printed, in callgrind_annotate. The stripped
-// program's must equal its twin's, and the twin's must be unchanged.
+// compareAgain compares profiles that symfilter has printed, as callgrind_annotate shows them. The
+// stripped program's costs must equal its twin's, and the twin's costs must be unchanged.
 func (p *profiled) compareAgain(t *testing.T, bare, want, full, source string) {
 	t.Helper()
 	again := func(name string, flags ...string) string {

@@ -263,7 +263,8 @@ func (c *collector) wantRestart() {
 	before := int(mustSize(c.t, filepath.Join(c.dir, "symbolized.log")))
 	syscall.Kill(old, syscall.SIGKILL)
 	// rsyslog starts the next symfilter for a line, perhaps only for the second one. syslog-ng
-	// starts it at once, but sends nothing for a minute after it has written to the ended one.
+	// starts the next symfilter at once, but if it has written to the killed one, it sends nothing
+	// for a minute.
 	const pause = time.Second
 	sent := time.Now()
 	c.until("another symfilter", func() bool {

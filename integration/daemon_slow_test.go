@@ -12,9 +12,10 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// One peer has many more slow connections than the limit. Another peer is answered at once. More
-// requests of the first peer are refused. They are answered once its slowest connection was closed,
-// unless requests are in progress. No answer is cut off.
+// One peer opens many more slow connections than the limit. Requests of another peer are answered
+// at once. Further requests of the first peer are refused until one of its connections is closed:
+// the daemon closes connections that have sent at most a part of a header, but keeps connections
+// that are sending a body.
 func TestSlowConnectionsShutNobodyOut(t *testing.T) {
 	for _, tt := range []struct {
 		name, sent string

@@ -60,8 +60,8 @@ var recorded = []struct {
 	},
 }
 
-// Patterns of the text before an address and of its function. They show whether it is the address
-// of an instruction or a return address.
+// Patterns of the text before an address, and of the address's function. They distinguish addresses
+// of instructions from return addresses.
 var (
 	instructionBefore = regexp.MustCompile(`(RIP: [0-9a-f]+:|WARNING: .* |\bpc : |\bepc : |PC is at )$`)
 	stoppedBefore     = regexp.MustCompile(`(_svc from |_svc\) from \[<[0-9a-f]+>\] \()$`)

@@ -31,7 +31,8 @@ func libraryTwin(t *testing.T, name string, link ...string) *traceTwin {
 	return newTraceTwin(t, name, twinBuild{link: link})
 }
 
-// ofTwin returns frames without calls in headers of the library.
+// ofTwin removes the calls in the library's own files from frames, and then the frames without
+// calls.
 func ofTwin(frames []twinFrame, library string) (own []twinFrame) {
 	for _, f := range frames {
 		calls := f.Frames[:0:0]

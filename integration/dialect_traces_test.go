@@ -42,8 +42,8 @@ func (w *traceTwin) tracedFrames(t *testing.T, log []byte, args ...string) (loca
 	return located
 }
 
-// callsOf returns the calls that a trace of this form has: unnamed for Boost, which omits calls,
-// else all.
+// callsOf returns the calls that symfilter locates in a trace of this form. Boost prints a name or
+// an address, so only its unnamed calls are located.
 func callsOf(form string, all, unnamed []string) []string {
 	switch form {
 	case "boost":

@@ -74,9 +74,9 @@ func TestShortRunsMakeProgress(t *testing.T) {
 	}
 }
 
-// killedOften kills a follower between after and before from its first output. It checks that of
-// two successive runs at least one makes progress, that no line is lost, and that at most most
-// percent of the lines are printed twice.
+// killedOften kills a follower repeatedly. Each kill comes at a time from after to before, measured
+// from the first output. At least one of two successive runs must make progress, no line may be
+// lost, and most is the highest percentage of lines that may be printed twice.
 func killedOften(t *testing.T, follow follower, kills, most int, after, before time.Duration) {
 	dir := t.TempDir()
 	log, state, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "app.files"), filepath.Join(dir, "printed")
@@ -221,9 +221,9 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 				}
 				var got []byte
 				buf := make([]byte, 4096)
-				// A follower writes a checkpoint only if it is cheap enough. On a busy machine
-				// there may be none before the pipe is full, and then none until the pipe is read.
-				// So the reader continues, slowly, until this run has a checkpoint.
+				// A follower writes a checkpoint only if it is cheap enough. On a busy machine, the
+				// first checkpoint may come only after the pipe was filled and then read. So the
+				// reader continues, slowly, until this run has a checkpoint.
 				saved := func() bool {
 					return name != "pipe" || kill == kills || checkpointed(t, state) > firstLine(t, got)*numberedSize
 				}

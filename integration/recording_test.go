@@ -159,8 +159,8 @@ func (r *recorder) save() error {
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 
-// Each recording and each line of real.txt belongs to an existing test, and no test has both. Every
-// file that a command wrote is present, and there are no others.
+// Each recording and each line of real.txt belongs to an existing test, and no test has both. The
+// stored files are exactly the files that recorded commands wrote.
 func TestRecordingsAreOfTests(t *testing.T) {
 	tests := make(map[string]bool)
 	sources, err := filepath.Glob("*_test.go")

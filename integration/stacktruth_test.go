@@ -89,9 +89,9 @@ func truthOf(t *testing.T, debug string, addrs []uint64) truthTable {
 	return table
 }
 
-// equals reports whether symfilter's frames for the return address have the right files, lines, and
-// function that is not inlined. It does not compare names of inlined calls, since addr2line uses
-// the outer function's name for inlined functions without a linkage name.
+// equals reports whether symfilter's frames for the return address have the right files and lines,
+// and the outermost frame has the right function. It does not compare names of inlined calls, since
+// addr2line uses the outer function's name for inlined functions without a linkage name.
 func (table *truthTable) equals(addr uint64, got twinFrame) (said string, right bool) {
 	want := table.frames[addr]
 	var names, places, wanted []string

@@ -102,7 +102,7 @@ func (f fixture) supplemented(t *testing.T, dir string, bytes int) fixture {
 }
 
 // A spill directory helps only sections. Decoders' windows and supplementary files cannot be
-// spilled: other files make room for them, even if their own file was evicted before.
+// spilled: other files are evicted for them, even if their own file was evicted before.
 func TestOtherFilesMakeRoomForWhatCannotSpill(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	shop := build(t, "shop", source)

@@ -29,7 +29,7 @@ func TestNamesOfRealBinariesAreShownAsLLVMShowsThem(t *testing.T) {
 }
 
 // The libraries of LLVM, built by clang, use all features of C++ templates. LLVM's demangler has
-// bugs, so only names are compared for which GNU's demangler agrees with it.
+// bugs, so the test compares only names that GNU's demangler prints alike.
 func TestNamesAreThoseOnWhichLLVMAndGNUAgree(t *testing.T) {
 	step := 20 // one of 20 names is compared
 	if os.Getenv("TEST_LONG") == "1" {

@@ -112,7 +112,7 @@ func TestNoDemangleShowsNamesAsTheyAre(t *testing.T) {
 // hostileNames returns names that take a demangler without limits forever, gigabytes, or the whole
 // stack. n is the approximate length of the names.
 func hostileNames(n int) map[string]string {
-	// fill repeats unit between before and after
+	// fill returns before, repetitions of unit, and after
 	fill := func(before, unit, after string) string {
 		return before + strings.Repeat(unit, max(1, (n-len(before)-len(after))/len(unit))) + after
 	}

@@ -68,8 +68,9 @@ func TestModulesAskedForAFrameAreSmall(t *testing.T) {
 	dir := t.TempDir()
 	ids, addr := smallModules(t, dir, n)
 	s := open(t, Options{IndexDir: t.TempDir()}, buildid.NewTree(dir))
-	// One processor and no collection: a pool that lost its buffers to either would allocate
-	// others, up to 1,700 bytes for each module under load.
+	// One processor and no garbage collection: a second processor or a collection could empty the
+	// pools of buffers. Then new buffers would be allocated, up to 1,700 bytes for each module
+	// under load.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	measure := func(ids []buildid.ID) (total, live float64) {

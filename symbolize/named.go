@@ -21,9 +21,9 @@ type Extent struct {
 }
 
 // Named returns the ranges of the symbols with this linkage name in the file of l: at most 1,024,
-// by address. It ignores l.Addr. With Options.Reaching, of several symbols at one address only the
-// name that Ask returns is known. Named waits for the file until ctx is done, and returns the
-// errors of Ask.
+// by address. It ignores l.Addr. With Options.Reaching, symbols at one address are found only by
+// the name that Ask returns. Named waits for the file until ctx is done, and returns the errors of
+// Ask.
 func (s *Symbolizer) Named(ctx context.Context, l Location, name string) (all []Extent, err error) {
 	q, err := s.acquire(ctx, l)
 	if err != nil {

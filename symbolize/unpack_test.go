@@ -54,7 +54,7 @@ func placed(t *testing.T, f fixture, n int) (files []fixture, tree *buildid.Tree
 	return files, buildid.NewTree(dir)
 }
 
-// Many streams have different files, of which only two fit into memory. Debug information answers
+// Many streams have different files, and only two files fit into memory. Debug information answers
 // in all streams, and nothing is inflated without a grant.
 func TestAllSectionsTogetherStayWithinTheBudget(t *testing.T) {
 	const streams, questions, budget = 6, 5, 8 << 20

@@ -228,7 +228,7 @@ func (f *finder) traceOf(s *site) []*findings.TraceFrame {
 	return site.frames
 }
 
-// reported converts from, a frame of the report, and keeps its names. text holds copies of its
+// reported converts a frame of the report, from, and keeps its names. text holds copies of its
 // texts. got, the symbolizer's answer, may be nil.
 func (f *finder) reported(from *Frame, text *sharedFrame, got *answer) (to symbolize.Frame) {
 	to.Func = text.fn

@@ -33,7 +33,7 @@ func containerForms() []string { return []string{"cri", "json-file"} }
 
 // containerURI returns the command line for the URI
 // binary:///usr/bin/symfilter?container-log=&--path=FILE. containerd passes each member as two
-// arguments, name and value, in random order. Of members with the same name, it passes only the
+// arguments, name and value, in random order. If several members have one name, it passes only the
 // first. ok is false for other args.
 func containerURI(args []string) (line []string, ok bool) {
 	if len(args)%2 != 0 {

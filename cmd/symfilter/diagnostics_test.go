@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A million lines are printed in 20 seconds. In each second, ten of them appear, and then the
-// number of the others.
+// A million diagnostics arrive within 20 seconds. In each second, the first ten are printed, and
+// then the number of the suppressed ones.
 func TestDiagnosticsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder

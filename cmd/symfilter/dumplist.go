@@ -103,8 +103,8 @@ func (s savingDumps) Close() error {
 	return err
 }
 
-// due reports whether the file lacks entries and the last save was long enough ago: share times its
-// own duration.
+// due reports whether the file lacks entries, and the last save is long enough ago: at least share
+// times as long as that save took.
 func (d *dumpList) due(share time.Duration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -21,8 +21,8 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// followPatience bounds the wait for blocked output after a signal. The checkpoint follows.
-// Together they take less than a second.
+// followPatience bounds the wait for blocked output after a signal. The checkpoint is written after
+// this wait, and both together take less than a second.
 const followPatience = 700 * time.Millisecond
 
 // followFlags are --follow and the flags that need it.

@@ -116,8 +116,8 @@ func TestHangupsEndTheReadingOfFiles(t *testing.T) {
 	}
 }
 
-// The kernel sends the hang-up, or a shell that is about to end. While the terminal exists, a
-// hang-up does not end the run.
+// The hang-up is sent by the kernel, or by a shell that is about to end. It does not end the run
+// while the terminal still exists.
 func TestARunEndsWithItsTerminal(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(log, []byte("line\n"), 0o666); err != nil {

@@ -185,8 +185,8 @@ func TestSilenceSettlesTheFormatOfAFollowedFile(t *testing.T) {
 	}
 }
 
-// Lines that arrive while printing is off are never printed. Earlier lines, kept for an unknown
-// format, are.
+// Lines that arrive while printing is off are never printed. Lines that arrived before, and were
+// kept because the format was unknown, are still printed.
 func TestQuietLinesOfAnUnknownFormatStayQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out shared

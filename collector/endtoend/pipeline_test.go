@@ -115,7 +115,7 @@ func TestTextIsThatOfTheCommand(t *testing.T) {
 }
 
 // A Collector is killed after the maps of 60 processes, and started again before their frames. With
-// a storage, all frames have names, without a storage none.
+// a storage, all frames have names; without a storage, no frame has a name.
 func TestKilledBetweenMapsAndFrames(t *testing.T) {
 	const streams = 60
 	lines := linesOf(t, "testdata/crash.log")

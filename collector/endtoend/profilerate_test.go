@@ -31,8 +31,8 @@ const (
 	profilePlaces  = 5_000  // different addresses of the program
 )
 
-// A Collector receives a batch of 10,000 samples each second, and passes it on by OTLP. RATE is the
-// number of runs with and without symfilter, which take turns. The profiled program is radosgw,
+// A Collector receives a batch of 10,000 samples each second, and passes it on by OTLP. RATE=N
+// makes N runs without symfilter and N runs with it, alternating. The profiled program is radosgw,
 // from the folder of the benchmarks. The test logs the Collector's processor time and memory.
 func TestProfileRates(t *testing.T) {
 	runs, err := strconv.Atoi(os.Getenv("RATE"))

@@ -32,8 +32,8 @@ func profilesConfig(listen, out string, trees ...string) string {
 		"service:\n  pipelines:\n    profiles:\n      receivers:\n        - otlp\n      processors:\n        - symfilter\n      exporters:\n        - file\n"
 }
 
-// send posts a batch of profiles as OTLP, whose requests have the fields of ProfilesData. It
-// reports whether the Collector has accepted the batch.
+// send posts a batch of profiles by OTLP: a request has the same fields as ProfilesData. It reports
+// whether the Collector has accepted the batch.
 func send(t *testing.T, address string, p pprofile.Profiles) bool {
 	t.Helper()
 	body, err := new(pprofile.ProtoMarshaler).MarshalProfiles(p)

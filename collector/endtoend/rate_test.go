@@ -20,8 +20,8 @@ import (
 const rateRecords = 600_000
 
 // Records pass through filelog, symfilter, OTLP, a second Collector and a file at 0.9 or more of
-// the rate without symfilter, or at 0.6 or more if most records have frames. RATE is the number of
-// runs with and without symfilter, which take turns. The test compares medians. Without RATE it is
+// the rate without symfilter, or at 0.6 or more if most records have frames. RATE=N makes N runs
+// without symfilter and N runs with it, alternating. The test compares medians. Without RATE it is
 // skipped, since the figures of a busy machine mean nothing.
 func TestRates(t *testing.T) {
 	runs, err := strconv.Atoi(os.Getenv("RATE"))
