@@ -62,7 +62,8 @@ func (r *Report) checkLimits(v *resolution) {
 	}
 }
 
-// incomplete fails the gate if an input of a report was cut. The diagnostic names flag.
+// incomplete fails the gate if an input of a report was cut. flag is the flag that the diagnostic
+// names.
 func (g *gate) incomplete(r *Report, flag string) {
 	if len(r.in.cut) == 0 {
 		return

@@ -97,8 +97,8 @@ func joinedOutput(t *testing.T, files []txtar.File, words string) string {
 	return out.String() + diagnostics.String()
 }
 
-// comparedOutput returns the comparison of files, whose names begin with before or after, followed
-// by the diagnostics.
+// comparedOutput returns the comparison of files, followed by the diagnostics. The names of the
+// files begin with "before" or "after".
 func comparedOutput(t *testing.T, files []txtar.File, o Options) string {
 	t.Helper()
 	var out bytes.Buffer

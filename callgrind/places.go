@@ -92,7 +92,7 @@ func (s *sums) grow() {
 	}
 }
 
-// widen adds room for more counts to each key, after the present ones.
+// widen gives each key width counts; the counts after the present ones are 0.
 func (s *sums) widen(width int) {
 	counts := make([]int64, 0, len(s.keys)*width)
 	for i := range s.keys {

@@ -26,7 +26,7 @@ import (
 // function outer is at 0x1370, and local at 0x13b0.
 const program = "../symbolize/testdata/arch/x86_64.elf"
 
-// testOptions returns the options of the scripts, whose symbolizer finds program.
+// testOptions returns the options of the scripts, with a symbolizer that finds the file program.
 func testOptions(t testing.TB) Options {
 	t.Helper()
 	path, err := filepath.Abs(filepath.FromSlash(program))
@@ -141,7 +141,7 @@ func scripted(t *testing.T, profile []byte, words string, block int) string {
 	return strings.ReplaceAll(out, "\x1b", "^")
 }
 
-// scriptOptions returns the options for the flags in words, the first of which is the output.
+// scriptOptions returns the options for the flags in words. The first word is the output.
 func scriptOptions(t *testing.T, words string) Options {
 	t.Helper()
 	o := testOptions(t)

@@ -203,7 +203,8 @@ func TestKilledProcessLeavesNoLock(t *testing.T) {
 	if _, notes, err := find(t, c, buildid.Query{ID: id}); err != nil {
 		t.Errorf("got %v, %q", err, notes)
 	}
-	// The killed process leaves nothing, or a temporary file that is removed when it is old.
+	// If the file system has no unnamed temporary files, the killed process leaves a named one,
+	// which is removed when it is old.
 	if got, want := leftovers(t, dir), namesNeeded(t, dir); (got != nil) != want {
 		t.Errorf("got %q of the killed process; want a temporary file: %v", got, want)
 	}

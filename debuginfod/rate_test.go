@@ -145,7 +145,7 @@ func TestNewBuildIDsAreAskedForAtARate(t *testing.T) {
 	})
 }
 
-// A program of 300 modules, and two more of its size, are never held back.
+// The build IDs of three programs, with 300 modules each, are never held back.
 func TestAProgramIsAskedForAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

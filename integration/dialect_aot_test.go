@@ -31,7 +31,8 @@ func newAOTStack(t *testing.T) *aotStack {
 	}
 }
 
-// check fails the test unless the right build resolves the frames of log, and the other build none.
+// check fails the test unless the right build resolves the frames of log, and the other build
+// resolves no frame.
 func (s *aotStack) check(t *testing.T, log string, image string) {
 	t.Helper()
 	var args, others []string

@@ -266,7 +266,8 @@ func TestMapsThatLieAnswerNothing(t *testing.T) {
 	w.wantRaw(t, w.frames(t, []byte(moved.String())))
 }
 
-// wantRaw fails the test unless frames has frames of the library, and none is resolved.
+// wantRaw fails the test if a frame of the library is resolved, or if frames has no frame of the
+// library.
 func (w *traceTwin) wantRaw(t *testing.T, frames []twinFrame) {
 	t.Helper()
 	seen := false

@@ -58,7 +58,8 @@ func TestStaticBuildNeedsNothingAroundIt(t *testing.T) {
 		}
 	})
 
-	// Every run pays for initialization at start, so most of it happens when it is first needed.
+	// Initialization at the start costs time in every run, so most values are initialized when they
+	// are first needed.
 	t.Run("initializes little of its own", func(t *testing.T) {
 		allocs, bytes, all := 0, 0, 0
 		cmd := exec.Command(product)

@@ -85,8 +85,8 @@ func TestStrippedReportsReadLikeTheTextOfTheirTwins(t *testing.T) {
 	}
 }
 
-// defects are the expressions with which CTest finds defects in the text
-// (cmCTestMemCheckHandler.cxx), without the first, which finds Valgrind's lines.
+// defects are CTest's expressions for defects in the text (cmCTestMemCheckHandler.cxx). The first
+// expression, which matches lines of Valgrind in general, is left out.
 var defects = [...]*regexp.Regexp{
 	regexp.MustCompile(`== .*Invalid free\(\) / delete / delete\[\]`),
 	regexp.MustCompile(`== .*Mismatched free\(\) / delete / delete \[\]`),

@@ -34,7 +34,7 @@ type recordReader struct {
 	epoch int // epoch of the mappings for the records; 0 for the present mappings
 }
 
-// ends is what ends a call and its backtrace.
+// An ends value is the event that ends a call and its backtrace.
 type ends uint8
 
 const (

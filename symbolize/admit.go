@@ -87,5 +87,5 @@ func (a *admission) await(n int64) error {
 	}
 }
 
-// now requests n bytes without waiting. Other files make room for them.
+// now requests n bytes without waiting. If necessary, it releases memory of other files.
 func (a *admission) now(n int64) error { return a.c.take(n, &a.c.memory.sections, a.e) }

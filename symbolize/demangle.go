@@ -104,7 +104,7 @@ func (k *knownNames) find(n *names, ref uint64, read func(uint64) []byte) *name 
 		return v
 	}
 	v := n.ofFile(read(ref))
-	// the cost includes the text, although n may share it: n may drop it earlier
+	// The cost always includes the text. n may hold the same text, but may drop it before k does.
 	cost := int64(knownOverhead + len(v.linkage) + len(v.shown))
 	if k.size+cost > n.budget*int64(len(n.shards)) {
 		*k = knownNames{}

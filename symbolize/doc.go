@@ -94,7 +94,7 @@ const (
 	maxCrowded  = 2 << 30  // bytes inflated again, beyond answerBytes for each answer: 4 s
 	answerBytes = 16 << 10 // bytes that may be inflated again for each answer: 40 µs
 
-	// 1/16 of the budget is never granted: room for units that running lookups parse, which are
+	// 1/16 of the budget is never granted, since running lookups parse units whose memory is
 	// counted only afterwards
 	spareShare = 16
 	maxWhole   = 32 << 10 // bytes of a file that is read whole, not mapped

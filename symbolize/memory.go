@@ -41,7 +41,7 @@ type memory struct {
 
 type limits struct {
 	budget int64 // bytes of memory
-	// bytes of budget that are never granted: room for memory that is counted only after its use
+	// bytes of budget that are never granted, since some memory is counted only after its use
 	spare     int64
 	inline    int64 // most bytes that are inflated while a line waits
 	maxOwed   int64 // most steps that a file may owe

@@ -115,7 +115,7 @@ func TestMarkupReadsLikeTheReport(t *testing.T) {
 	}
 }
 
-// A repeated address or line need only be printed once.
+// All text of a report is in its markup. Text that the report repeats need only be there once.
 func TestTextLosesNothing(t *testing.T) {
 	scripts(t, func(t *testing.T, input []byte) {
 		text := markupOf(t, input, len(input), Options{})
