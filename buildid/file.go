@@ -33,7 +33,7 @@ type Query struct {
 	Better bool
 
 	// Whole is the maximum size, in bytes, of a file that may be read into memory and closed; 0
-	// allows none. A finder may ignore Whole.
+	// allows no file. A finder may ignore Whole.
 	Whole int64
 }
 

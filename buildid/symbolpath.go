@@ -372,8 +372,8 @@ func (p *SymbolPath) openMember(s *search, at *place) (*File, error) {
 	return NewFile(item.file.File, item.file.size, at.shown(), s.where, &unpackedRef{&p.unpacked, item}), nil
 }
 
-// tempDir returns the folder for inflated members: the index folder, if possible. A cache is
-// usually on a disk with space.
+// tempDir returns the folder for inflated members: the index folder, if possible, since a cache is
+// usually on a disk with space. The system's folder may be in memory.
 func (p *SymbolPath) tempDir() string {
 	if dir, ok := p.memory.folder(true); ok {
 		return dir

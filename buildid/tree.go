@@ -62,8 +62,8 @@ func (t *Tree) Find(ctx context.Context, q Query, note func(Attempt)) (*File, er
 	return nil, s.miss()
 }
 
-// complete returns the only build ID in the tree that begins with prefix. It returns zero if none
-// or several do, or if prefix has fewer than two bytes.
+// complete returns the only build ID in the tree that begins with prefix. It returns zero if no ID
+// or several IDs begin with prefix, or if prefix has fewer than two bytes.
 func (t *Tree) complete(prefix ID) (id ID) {
 	if prefix.Len() < minPathID {
 		return id

@@ -59,8 +59,8 @@ func definedBy(key []byte, name nameID) definition {
 
 func (d definition) name() nameID { return nameID(d & (1<<nameBits - 1)) }
 
-// clashes reports whether lines of two kinds give a number different names. The format has a
-// table for each kind of line, but all known profiles have one for each kind of name.
+// clashes reports whether lines of two kinds give a number different names. The format has a table
+// for each kind of line, but all known profiles have one table for each kind of name.
 func (d definition) clashes(now definition) bool {
 	return d>>nameBits != 0 && d.name() != now.name() && d>>nameBits != now>>nameBits
 }

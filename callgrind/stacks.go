@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// guess is the note about stacks: a profile has no chains of calls.
+// guess is the note that stacks are guessed: a profile has no chains of calls.
 const guess = "self costs and calls are exact; each chain of three or more functions is one of several possible chains"
 
 func (o Output) isStacked() bool { return o == Pprof || o == Folded || o == Speedscope }
@@ -121,8 +121,8 @@ func (r *Report) reportNegative(p *stacks.Profile) {
 	}
 }
 
-// stackMeasures returns the measures of the stacks: the events of Options.Show, or else all
-// counted events. Folded stacks have one, by default the first event with costs.
+// stackMeasures returns the measures of the stacks: the events of Options.Show, or else all counted
+// events. Folded stacks have only one measure, by default the first event with costs.
 func (r *Report) stackMeasures(v *resolution) ([]measure, error) {
 	if len(r.o.Show) == 0 {
 		all := counted(r.reader.Events())

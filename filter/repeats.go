@@ -270,8 +270,9 @@ func (t *tracer) fold() {
 	}
 }
 
-// readAs reports whether the results of r apply to the held lines from first on, which have the
-// same text as r's lines. They apply if the lines were read in the same way, and r is current.
+// readAs reports whether the results of r apply to the held lines from the index first on. These
+// have the same text as r's lines. The results apply if the lines were read in the same way, and r
+// is current.
 func (t *tracer) readAs(r *repeat, first int) bool {
 	l := &t.buffered[first]
 	if l.searched != r.searched || l.frames[0].Apart != r.read[0].Apart || !r.isCurrent(t.f) {

@@ -105,9 +105,10 @@ func literal(fields []byte) bool {
 	return len(fields) > 0 && (fields[0] == '{' || fields[0] == esc) && markup.Symbol{Name: string(fields)}.Literal()
 }
 
-// standsAlone reports whether at most a log prefix precedes an element. The element is the only
-// presentation element in its line, or a hexdict. In a sentence, the text before an element ends in
-// a lower-case letter or a comma, or contains the "SUMMARY: " of the sanitizers.
+// standsAlone reports whether an element begins its line or follows only a log prefix, and so is
+// not part of a sentence. The element must be the only presentation element in its line, or a
+// hexdict. Text that ends in a lower-case letter or a comma, or contains the "SUMMARY: " of the
+// sanitizers, is not a log prefix.
 func (s *splitter) standsAlone(element *piece) bool {
 	sentence := false
 	for i := range s.pieces {
