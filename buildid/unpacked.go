@@ -14,8 +14,8 @@ type unpackedKey struct {
 }
 
 // An unpackedSet holds inflated members of archives. Each is inflated once and shared by its users.
-// The set keeps at most maxUnpacked unused members, with maxUnpackedBytes together. The zero value
-// is an empty set. It is safe for concurrent use.
+// Unused members are kept, at most maxUnpacked of them, with at most maxUnpackedBytes in total. The
+// zero value is an empty set. It is safe for concurrent use.
 type unpackedSet struct {
 	mu     sync.Mutex
 	items  map[unpackedKey]*unpackedItem

@@ -286,8 +286,8 @@ func (w *walk) files(r *rootWalk, d *folder, from, to int) {
 	}
 }
 
-// look returns the current record of the file at path. r is the previous record. It returns false
-// if it could not examine the file: the next walk then tries again.
+// look returns the current record of the file at path; r is the previous one. If look cannot
+// examine the file, it returns false: the next walk then tries again.
 func (w *walk) look(path string, r *record) (record, bool) {
 	none := record{name: r.name}
 	info, err := os.Stat(path)

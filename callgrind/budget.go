@@ -3,8 +3,8 @@ package callgrind
 import "github.com/symfilter/symfilter/internal/report"
 
 // Bytes of peak heap charged for the contents of a profile, measured with large profiles. A growing
-// table is in memory twice while it is copied. The results computed at the end take as much as the
-// places.
+// table is in memory twice while it is copied. The results computed at the end take as much memory
+// as the places.
 const (
 	placeHalves  = 5   // peak bytes for every two bytes of places, calls and jumps
 	nameCost     = 144 // bytes of a name, without its text

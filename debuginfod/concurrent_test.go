@@ -392,9 +392,9 @@ func TestCloseEndsDownloads(t *testing.T) {
 	}
 }
 
-// A process is killed at random moments. Every file with its final name in the cache is whole. No
-// other file remains; if the file system has no files without a name, temporary files are removed
-// when they are old.
+// A process is killed at random moments. Every file with its final name in the cache is whole, and
+// no other file remains. But on a file system without unnamed files, temporary files may remain
+// until they are old.
 func TestCrashConsistency(t *testing.T) {
 	t.Parallel()
 	kills := 40

@@ -177,7 +177,8 @@ func TestMissesOfUnknownServers(t *testing.T) {
 	}
 }
 
-// Each client believes the other's misses. elfutils' client finds a file that replaces a miss.
+// symfilter's and elfutils' clients believe each other's misses. elfutils' client finds a file that
+// replaces a miss.
 func TestMissesAreSharedWithElfutils(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, "debuginfod-find")

@@ -295,8 +295,9 @@ func (c *locator) sentence(text []byte, frames []judge.Frame) {
 	f.layout.LogBytes(text[at:])
 }
 
-// nameUnframed lays out the text from at to the end of an address, with its answer as for a pc or
-// data element. It returns that end, or at without an answer.
+// nameUnframed lays out the text from the offset at to the end of an address, with the answer as
+// for a pc or data element. It returns the offset of that end. Without an answer, it lays out
+// nothing and returns at.
 func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	f, e := c.f, &fr.Edits[0]
 	f.elements++

@@ -262,8 +262,8 @@ func (b *shopBuild) chain(random *rand.Rand, n int, exact, report bool) (addrs [
 type shopFilter struct{ opened *symfilter.Opened }
 
 // names returns the functions, files and lines printed for each frame of a trace of the file at
-// path; a frame without any is "". If base is not 0, the file is used without proof, loaded at
-// base.
+// path; "" for a frame without an answer. If base is not 0, the file is used without proof, loaded
+// at base.
 func (s *shopFilter) names(t *testing.T, log string, frames int, path string, base uint64, logged time.Time) (all []string) {
 	t.Helper()
 	log = strings.ReplaceAll(log, "/opt/shop/shop", path)

@@ -107,7 +107,8 @@ func (r *renderer) findSites(rec *Record) {
 }
 
 // writeMapsFor writes the maps that these sites need. If two objects had the same addresses at
-// different times, it writes the first object's maps. renderStack writes the other's.
+// different times, it writes only the first object's maps, and renderStack writes the second
+// object's.
 func (r *renderer) writeMapsFor(sites []site) {
 	missing := func(s *site) bool { return s.at != nil && !s.at.shown && r.isElement(s) }
 	if !slices.ContainsFunc(sites, func(s site) bool { return missing(&s) }) {
