@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A slowFinder reports for each build ID, after a time, that it has no file. For other build IDs it
-// never answers.
+// A slowFinder reports for each build ID that it holds, after the time for this ID, that it has no
+// file. For other build IDs it never answers.
 type slowFinder map[string]time.Duration
 
 func (s slowFinder) Find(ctx context.Context, q buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
