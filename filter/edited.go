@@ -249,9 +249,9 @@ func (c *locator) callers(a *answer) {
 	}
 }
 
-// callNamed returns the index in a of the call that a JSON object names. Without a name it returns
-// the innermost call, and for an alias in the symbol table the outermost. ok is false for another
-// function's name.
+// callNamed returns the index in a of the call that a JSON object names. If the object has no name,
+// this is the innermost call. If no call has the name, but a symbol at the address has it, this is
+// the outermost call. ok is false for any other name.
 func callNamed(c *locator, fr *judge.Frame, a *answer) (n int, ok bool) {
 	name := fr.Symbol.Name
 	if name == "" {

@@ -160,8 +160,8 @@ func (e *entry) pending() error {
 	return nil
 }
 
-// wants adds name to the names of the module, at most maxNames, and reports whether it did; e.mu is
-// held.
+// wants adds name, clipped, to the names of the module. It returns false if the module already has
+// this name, or maxNames names. e.mu is held.
 func (e *entry) wants(name string) bool {
 	short := name[:min(len(name), maxModuleName)]
 	if len(e.names) == maxNames || slices.Contains(e.names, short) {
