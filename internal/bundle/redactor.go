@@ -32,8 +32,8 @@ type Redactor struct {
 	left    int               // lines beyond maxFindings
 }
 
-// Bounds of a report. It must fit into a comment on GitHub, of at most 65,536 characters. The
-// bound on the doctor's lines leaves room for lines of the log.
+// Bounds of a report. It must fit into a comment on GitHub, of at most 65,536 characters.
+// maxFindings reserves the rest of the report for lines of the log.
 const (
 	maxReport   = 64000 // bytes
 	maxFindings = 24000 // bytes of the doctor's lines

@@ -12,7 +12,7 @@ import (
 )
 
 // senderShare divides limits.contexts: the senders of one input may use half. UDP addresses can be
-// forged, and forged senders must leave room for other inputs.
+// forged: without this limit, forged senders could use up the contexts of all other inputs.
 const senderShare = 2
 
 // A datagrams reads lines from a UDP or unixgram socket. The last line of a datagram needs no line

@@ -483,8 +483,8 @@ func parseAddress(s string, datagrams bool) (address, error) {
 	return a, nil
 }
 
-// maxSocketPath leaves room for a NUL in sun_path, which is smallest on the BSDs and macOS: 104
-// bytes.
+// maxSocketPath is the size of sun_path without the final NUL. The BSDs and macOS have the smallest
+// sun_path, of 104 bytes.
 const maxSocketPath = 103
 
 // mayListen returns an error if other machines can reach the address, unless to allows them or has

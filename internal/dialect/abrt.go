@@ -43,8 +43,8 @@ type abrtFrame struct {
 }
 
 // matchABRT matches a line with the JSON objects of frames; the "d_o" of the first build_id_offset
-// is at offset at. If a frame's members have their own lines, matchABRT adds no frame, and opens
-// the window of matchABRTFile.
+// is at the given offset. If a frame's members have their own lines, matchABRT adds no frame, and
+// opens the window of matchABRTFile.
 func matchABRT(r *Reader, l *Line, at int) bool {
 	const before, after = `"build_i`, `ffset"`
 	b := l.Text

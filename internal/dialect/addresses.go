@@ -15,7 +15,7 @@ var addresses = Dialect{
 	OnDemand: true,
 }
 
-// matchAddresses matches a line of addresses. Its first address is at offset at.
+// matchAddresses matches a line of addresses. Its first address is at the given offset.
 func matchAddresses(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !onlyBlanks(b[:at], 0) {

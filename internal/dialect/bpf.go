@@ -44,7 +44,8 @@ func matchBPFtrace(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchBPFUnknown matches a frame of bpftrace without a name, whose second address is at offset at.
+// matchBPFUnknown matches a frame of bpftrace without a name, whose second address is at the given
+// offset.
 func matchBPFUnknown(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)

@@ -79,8 +79,8 @@ func matchBreakpad(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// breakpadModule reads a module from a line of Breakpad's list with "WARNING: No symbols, " at
-// offset at. A module with symbols has neither the warning nor the ID.
+// breakpadModule reads a module from a line of Breakpad's list with "WARNING: No symbols, " at the
+// given offset. A module with symbols has neither the warning nor the ID.
 func breakpadModule(r *Reader, b []byte, at int) {
 	rest := b[at+len("WARNING: No symbols, "):]
 	comma := bytes.LastIndexByte(rest, ',')

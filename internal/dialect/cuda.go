@@ -32,7 +32,7 @@ type hostPlace struct {
 	name, open, end  int // offsets of the function, of " [0x", and after "]"
 }
 
-// hostPlaceIn parses a line with a host frame, whose offset in brackets is at offset at.
+// hostPlaceIn parses a line with a host frame, whose offset in brackets is at the given offset.
 func hostPlaceIn(b []byte, at int) (p hostPlace, ok bool) {
 	p.start = bytes.Index(b[:at], []byte(hostFrame))
 	if p.start < 0 || !hasAt(b, 0, hostMargin) || b[at-1] != '[' || b[at-2] != ' ' && b[at-2] != ':' {

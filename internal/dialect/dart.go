@@ -27,7 +27,7 @@ const (
 	dartLibrary = "libapp.so" // module of the frames: the file name of Flutter's library
 )
 
-// matchDart matches a frame whose distance from a symbol is at offset at.
+// matchDart matches a frame whose distance from a symbol is at the given offset.
 func matchDart(r *Reader, l *Line, at int) bool {
 	const suspension = " <asynchronous suspension>"
 	b := l.Text
@@ -72,8 +72,8 @@ func isDartSymbol(name []byte) bool {
 	return string(name) == "_kDartIsolateSnapshotInstructions" || string(name) == "_kDartVmSnapshotInstructions"
 }
 
-// wordedHex parses word, a hexadecimal number and a blank, which end at offset at. start is the
-// offset of word, or at if there is no such text.
+// wordedHex parses word, a hexadecimal number and a blank, which end at the given offset. start is
+// the offset of word, or that offset if there is no such text.
 func wordedHex(b []byte, at int, word string) (n uint64, start int, ok bool) {
 	digits := hexBefore(b, max(at-1, 0))
 	n, end, ok := hexAt(b, digits)
@@ -103,7 +103,7 @@ func (r *Reader) addDart(m ModuleFact) {
 // dartBegins notes where a trace begins: earlier facts are about another program.
 func dartBegins(r *Reader, _ []byte, _ int) { r.addDart(ModuleFact{Name: dartTrace}) }
 
-// dartBuild reads the program's build ID from a line that has "build_id: " at offset at.
+// dartBuild reads the program's build ID from a line that has "build_id: " at the given offset.
 func dartBuild(r *Reader, b []byte, at int) {
 	from := at + len("build_id: ")
 	if hasAt(b, from, "'") {
@@ -114,7 +114,7 @@ func dartBuild(r *Reader, b []byte, at int) {
 	}
 }
 
-// dartBase reads the program's base from a line that has "isolate_dso_base: " at offset at.
+// dartBase reads the program's base from a line that has "isolate_dso_base: " at the given offset.
 func dartBase(r *Reader, b []byte, at int) {
 	if base, _, ok := hexAt(b, at+len("isolate_dso_base: ")); ok && base != 0 {
 		r.addDart(ModuleFact{Name: dartLoaded, Base: base, HasBase: true})

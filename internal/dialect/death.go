@@ -18,7 +18,7 @@ var death = Dialect{
 	Sample: "inventory[4711]: segfault at 10 ip 000055d0c0a012d2 sp 00007ffd error 6 in inventory[12d2,55d0c0a01000+1000]",
 }
 
-// matchDeath matches the line whose "ip" is at offset at. PowerPC prints "nip".
+// matchDeath matches the line whose "ip" is at the given offset. PowerPC prints "nip".
 func matchDeath(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if len(b) < at+4 {
@@ -58,7 +58,7 @@ func matchDeath(r *Reader, l *Line, at int) bool {
 }
 
 // matchUnhandled matches a line of RISC-V or AArch64, which has no instruction pointer. The "0x" at
-// offset at begins the code of the fault, or the accessed address.
+// the given offset begins the code of the fault, or the accessed address.
 func matchUnhandled(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if last := b[len(b)-1]; last != ']' && last != ')' && last != ' ' && last != '\t' {
@@ -94,8 +94,8 @@ func processBefore(b []byte, end int) int {
 	return close
 }
 
-// died adds the frame of a process whose PID ends at close. Its file and mapping follow at offset
-// at: " in FILE[OFFSET,START+SIZE]".
+// died adds the frame of a process whose PID ends at close. Its file and mapping follow at the
+// given offset: " in FILE[OFFSET,START+SIZE]".
 func (r *Reader) died(l *Line, close, at int, addr uint64) bool {
 	b := bytes.TrimRight(l.Text, " \t")
 	end := len(b)

@@ -58,8 +58,8 @@ type ProgramSearch struct {
 	next [len(programMarks)]int
 }
 
-// Next returns the offset of the first mark in b at offset at or later, or len(b). at must not
-// decrease between calls.
+// Next returns the offset of the first mark in b at the given offset or later, or len(b). The
+// offset must not decrease between calls.
 func (s *ProgramSearch) Next(b []byte, at int) int {
 	first := len(b)
 	for i, mark := range programMarks {
@@ -97,8 +97,8 @@ func (f *factLog) deviceLine(line []byte, number int64) {
 // programLine is deviceLine with the signature of header.fact.
 func programLine(r *Reader, line []byte, _ int) { r.facts.deviceLine(line, r.number) }
 
-// digitsAt sets digits to the hexadecimal digits after blanks at offset at, if their number is
-// within a Program's bounds.
+// digitsAt sets digits to the hexadecimal digits after blanks at the given offset, if their number
+// is within a Program's bounds.
 func digitsAt(digits *string, line []byte, at int) {
 	at = blanksAfter(line, at)
 	if end := hexDigits(line, at); end-at >= minProgramDigits && end-at <= maxProgramDigits {

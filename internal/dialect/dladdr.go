@@ -57,8 +57,8 @@ func matchPython(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchExecinfo matches a frame of libexecinfo whose distance begins at offset at. It rejects a
-// path with blanks, which looks like a path before symfilter's answer.
+// matchExecinfo matches a frame of libexecinfo whose distance begins at the given offset. It
+// rejects a path with blanks, which looks like a path before symfilter's answer.
 func matchExecinfo(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	from, distance := -1, at
@@ -97,9 +97,10 @@ func matchExecinfo(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchMtrace matches a line of glibc's mtrace whose address in brackets begins at offset at. From
-// glibc 2.34 on, the address is an offset from the file's first page. A number of 2^32 or more is
-// an address in the process: libraries and position-independent programs are loaded above 2^32.
+// matchMtrace matches a line of glibc's mtrace whose address in brackets begins at the given
+// offset. From glibc 2.34 on, the address is an offset from the file's first page. A number of 2^32
+// or more is an address in the process: libraries and position-independent programs are loaded
+// above 2^32.
 func matchMtrace(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	n, end, ok := prefixedHex(b, at)

@@ -12,7 +12,7 @@ var dotnet = Dialect{
 	Sample: "   at inventory!<BaseAddress>+0xa532c",
 }
 
-// matchDotNet matches a frame whose distance from the base is at offset at.
+// matchDotNet matches a frame whose distance from the base is at the given offset.
 func matchDotNet(r *Reader, l *Line, at int) bool {
 	const mark, word = "!<BaseAddress>+", "at "
 	b := l.Text

@@ -59,7 +59,8 @@ func (r *Reader) ofEnvoy(prefix []byte) bool {
 	return bytes.Contains(prefix, []byte(envoyMark)) || r.inWindow(windowEnvoy)
 }
 
-// matchDecoded matches an address in the file, at offset at, for which addr2line found no line.
+// matchDecoded matches an address in the file, at the given offset, for which addr2line found no
+// line.
 func matchDecoded(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	open := hexBefore(b, at-len("]->[")) - len("[0x")
@@ -131,7 +132,7 @@ type envoyObject struct {
 	line   int64 // line of the report; 0: none
 }
 
-// envoyFile reads the file of the next frames from a line that has "obj<" at offset at. The
+// envoyFile reads the file of the next frames from a line that has "obj<" at the given offset. The
 // thread's number is before or after it.
 func envoyFile(r *Reader, b []byte, at int) {
 	const mark = "thr<"
@@ -164,7 +165,8 @@ func numberedName(b []byte, before, after string) (number, start, name int, ok b
 	}
 }
 
-// envoyMapping adds the executable's mapping from a line that has "Address mapping: " at offset at.
+// envoyMapping adds the executable's mapping from a line that has "Address mapping: " at the given
+// offset.
 func envoyMapping(r *Reader, b []byte, at int) {
 	at += len("Address mapping: ")
 	from, end, ok := hexAt(b, at)

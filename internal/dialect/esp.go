@@ -29,7 +29,8 @@ var (
 	}
 )
 
-// matchESP matches a list of addresses after "Backtrace:". Its first address is at offset at.
+// matchESP matches a list of addresses after "Backtrace:". Its first address is at the given
+// offset.
 func matchESP(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !endsWith(b, blanksBefore(b, at), "Backtrace:") {

@@ -167,8 +167,9 @@ func registerOf(name []byte) register {
 	return registerNames()[string(lower[:len(name)])]
 }
 
-// registerValue parses the value of a register whose name ends at offset at. The value follows ":"
-// or "=", and has eight or 16 digits or the prefix 0x. With the prefix it may also follow a blank.
+// registerValue parses the value of a register whose name ends at the given offset. The value
+// follows ":" or "=", and has eight or 16 digits or the prefix 0x. With the prefix it may also
+// follow a blank.
 func registerValue(b []byte, at int) (value uint64, end int, ok bool) {
 	if hasAt(b, at, ")") {
 		at++
@@ -299,7 +300,7 @@ func matchNuttX(_ *Reader, l *Line, _ int) bool {
 	return ok && hasAt(b, at, ":") && l.addresses(blanksAfter(b, at+1), Either)
 }
 
-// matchNuttXFrame matches a frame whose address is at offset at, after "[<".
+// matchNuttXFrame matches a frame whose address is at the given offset, after "[<".
 func matchNuttXFrame(_ *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -317,8 +318,8 @@ func matchNuttXFrame(_ *Reader, l *Line, at int) bool {
 	return true
 }
 
-// addresses adds a frame for each of the consecutive addresses from offset at. It reports whether
-// the line has any frames.
+// addresses adds a frame for each of the consecutive addresses from the given offset. It reports
+// whether the line has any frames.
 func (l *Line) addresses(at int, call Call) bool {
 	b := l.Text
 	for len(l.Frames) < maxAddresses {

@@ -9,9 +9,9 @@ import (
 // 0x.
 const shortNumber = 8
 
-// NextFirmware returns the offset in b of the first number, not before at, that may be a firmware
-// address, or len(b). at is the start of a line. A [ProgramSearch] finds the other lines that
-// [Reader.Firmware] needs.
+// NextFirmware returns the offset in b of the first number in b[at:] that may be a firmware
+// address, or len(b). The offset at is the start of a line. A [ProgramSearch] finds the other lines
+// that [Reader.Firmware] needs.
 //
 // All bytes of a log pass through NextFirmware, so it searches only for the 'x' of a prefix and for
 // groups of four digits. A number without a prefix has at least eight digits: see nextLong.

@@ -175,8 +175,8 @@ func (r *Reader) MayMatch(b []byte, mark int) bool {
 	return ok && r.of[a].any(b, at)
 }
 
-// at returns the kinds of grammars that may have a frame at the anchor at offset at. b may have
-// lines before and after the anchor's line.
+// at returns the kinds of grammars that may have a frame at the anchor with the given offset. b may
+// have lines before and after the anchor's line.
 func (f *fits) at(b []byte, at int) (set uint64) {
 	set, blanks := f.bytes(b, at)
 	if s := f.shapes[hashNumber]; set&s != 0 && !hashBefore(b, blanks) {
@@ -200,8 +200,8 @@ func (f *fits) at(b []byte, at int) (set uint64) {
 	return set
 }
 
-// any reports whether the method at returns a kind, or might return one if the line had no colours.
-// It examines few bytes, because it is called for nearly each number in a log.
+// any reports whether f.at returns a kind, or might return one if the line had no colours. It
+// examines few bytes, because it is called for nearly each number in a log.
 func (f *fits) any(b []byte, at int) bool {
 	set, blanks := f.before(b, at)
 	if at-blanks < 2 {
@@ -294,7 +294,7 @@ func (f *fits) after(b []byte, at int, set uint64) uint64 {
 // ffff is four lower-case letters.
 const ffff = 'f' | 'f'<<8 | 'f'<<16 | 'f'<<24
 
-// isHigh reports whether the prefixed number at offset at begins with ffff.
+// isHigh reports whether the prefixed number at the given offset begins with ffff.
 func isHigh(b []byte, at int) bool {
 	at += len("0x")
 	return at+4 <= len(b) && binary.LittleEndian.Uint32(b[at:])|0x20202020 == ffff
@@ -306,20 +306,20 @@ func hashBefore(b []byte, end int) bool {
 	return at > 0 && at < end && b[at-1] == '#'
 }
 
-// longAfterWord reports whether the number at offset at has eight or 16 digits, and the word that
-// ends at end follows a number.
+// longAfterWord reports whether the number at the given offset has eight or 16 digits, and the word
+// that ends at end follows a number.
 func longAfterWord(b []byte, end, at int) bool {
 	return isLong(b, at) && numberedWord(b, end)
 }
 
-// isLong reports whether the prefixed number at offset at has eight or 16 digits.
+// isLong reports whether the prefixed number at the given offset has eight or 16 digits.
 func isLong(b []byte, at int) bool {
 	digits := hexDigits(b, at+len("0x")) - at - len("0x")
 	return digits == 8 || digits == 16
 }
 
 // mayBeWhole reports whether a blank or a line end may follow eight or 16 digits of the prefixed
-// number at offset at. It examines only the two bytes that would follow.
+// number at the given offset. It examines only the two bytes that would follow.
 func mayBeWhole(b []byte, at int) bool {
 	for _, end := range [...]int{at + len("0x12345678"), at + len("0x0123456789abcdef")} {
 		if end >= len(b) {
@@ -345,8 +345,8 @@ func numberedWord(b []byte, end int) bool {
 	return standsFree(b, digitsBefore(b, digits))
 }
 
-// endsFree reports whether neither a letter nor an underscore precedes the decimal digits that end
-// at end, or one byte before if the last byte is not a digit.
+// endsFree reports whether neither a letter nor an underscore precedes the decimal digits before
+// end. If the last byte before end is not a digit, endsFree skips this byte.
 func endsFree(b []byte, end int) bool {
 	if end > 0 && !isDigit(b[end-1]) {
 		end--

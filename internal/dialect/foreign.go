@@ -36,8 +36,8 @@ func (l *Line) unread(start int, addr uint64, why error) bool {
 	return true
 }
 
-// matchCrashReport matches a frame in a macOS crash report. Its load address is at offset at,
-// between the frame's address and its offset.
+// matchCrashReport matches a frame in a macOS crash report. Its load address is at the given
+// offset, between the frame's address and its offset.
 func matchCrashReport(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	base, end, ok := prefixedHex(b, at)
@@ -66,7 +66,7 @@ func matchCrashReport(r *Reader, l *Line, at int) bool {
 }
 
 // matchMacSample matches a frame of macOS's sample or spindump without a function's name. The load
-// address is at offset at.
+// address is at the given offset.
 func matchMacSample(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const load = ")  load address "
@@ -102,7 +102,7 @@ func matchWinDbg(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchFaultOffset matches the line of the Windows event log whose offset is at offset at.
+// matchFaultOffset matches the line of the Windows event log whose offset is at the given offset.
 func matchFaultOffset(_ *Reader, l *Line, at int) bool {
 	const mark = "Fault offset: "
 	if !endsWith(l.Text, at, mark) {
@@ -121,7 +121,8 @@ func ofWasmtime(name []byte) (is, named bool) {
 	return number || len(function) > 0 && (string(module) == "<unknown>" || bytes.HasSuffix(module, []byte(".wasm"))), !number
 }
 
-// matchWasm matches a nameless function of WebAssembly, whose offset in the module is at offset at.
+// matchWasm matches a nameless function of WebAssembly, whose offset in the module is at the given
+// offset.
 func matchWasm(_ *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !endsWith(b, at, "]:") {

@@ -167,7 +167,7 @@ const anyFrame = -2
 
 func crashHandler(r *Reader, _ []byte, _ int) { r.gdb.frame, r.gdb.at = anyFrame, r.facts.at }
 
-// gdbHandler notes the frame "#N <signal handler called>", whose "<" is at offset at.
+// gdbHandler notes the frame "#N <signal handler called>", whose "<" is at the given offset.
 func gdbHandler(r *Reader, b []byte, at int) {
 	if n, _, ok := stackNumberBefore(b, at); ok {
 		r.gdb.frame, r.gdb.at = n, r.facts.at
@@ -207,7 +207,7 @@ func gdbProgramAt(r *Reader, b []byte, at int) {
 	}
 }
 
-// gdbMap matches an entry of "info proc mappings", whose start address is at offset at:
+// gdbMap matches an entry of "info proc mappings", whose start address is at the given offset:
 //
 //	0x7ffff7fbc000     0x7ffff7fbd000     0x1000     0x1000  r-xp   /opt/shop/libledger.so
 //
@@ -245,7 +245,7 @@ func gdbMap(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// gdbLibrary matches an entry of "info sharedlibrary", whose start address is at offset at:
+// gdbLibrary matches an entry of "info sharedlibrary", whose start address is at the given offset:
 //
 //	0x00007f25058c7050  0x00007f25058c716e  Yes (*)     /opt/shop/libledger.so
 //

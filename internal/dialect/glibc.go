@@ -38,7 +38,7 @@ func matchCLibrary(r *Reader, l *Line, at int) bool {
 
 var matchBracketed = anyOf(matchMtrace, matchGlibc)
 
-// matchGlibc matches a frame whose address in brackets begins at offset at.
+// matchGlibc matches a frame whose address in brackets begins at the given offset.
 func matchGlibc(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	addr, end, ok := prefixedHex(b, at)
@@ -99,8 +99,8 @@ func (f *Frame) baseOfGodot(before []byte) {
 	}
 }
 
-// symbolOfGlibc parses the parentheses before the address at offset at, and returns the end of the
-// path before them. group is set if there are parentheses.
+// symbolOfGlibc parses the parentheses before the address at the given offset, and returns the end
+// of the path before them. group is set if there are parentheses.
 func (r *Reader) symbolOfGlibc(f *Frame, b []byte, at int) (to int, group, ok bool) {
 	to = at - 1
 	if to > 0 && b[to-1] == ' ' {

@@ -85,7 +85,7 @@ func glogAddress(l *Line, at int) (f *Frame, end int) {
 	return f, end
 }
 
-// matchFolly matches a frame of folly whose "@" is at offset at.
+// matchFolly matches a frame of folly whose "@" is at the given offset.
 func matchFolly(r *Reader, l *Line, at int) bool {
 	const width = 16 // digits of the address
 	b := l.Text
@@ -108,7 +108,7 @@ func matchFolly(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// failureName parses the name of f, from offset at to the end of the line.
+// failureName parses the name of f, from the given offset to the end of the line.
 func (c *modules) failureName(l *Line, f *Frame, at int) bool {
 	b := l.Text
 	from, to := blanksAfter(b, at), len(bytes.TrimRight(b, " \t"))

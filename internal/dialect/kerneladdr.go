@@ -62,8 +62,8 @@ func matchKernelAddress(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// kernelAddress parses the kernel address at offset at, which no other text may follow, and returns
-// its end. It rejects error codes, which have the highest values.
+// kernelAddress parses the kernel address at the given offset, which no other text may follow, and
+// returns its end. It rejects error codes, which have the highest values.
 func kernelAddress(b []byte, at int) (addr uint64, end int, ok bool) {
 	addr, end, ok = prefixedHex(b, at)
 	if !ok || end-at != len("0x")+16 || addr>>48 != kernelHalf || addr>>24 == 1<<40-1 {
@@ -72,8 +72,8 @@ func kernelAddress(b []byte, at int) (addr uint64, end int, ok bool) {
 	return addr, end, end < len(b) && b[end] == '\r' || onlyBlanks(b, end)
 }
 
-// kernelCall returns the kind of the address at offset at according to the text before it. unsure
-// is set for an address after "?". ok is false if the text rules out kernel code.
+// kernelCall returns the kind of the address at the given offset according to the text before it.
+// unsure is set for an address after "?". ok is false if the text rules out kernel code.
 func kernelCall(b []byte, at int) (call Call, unsure, ok bool) {
 	before := b[:at]
 	if at > 0 && b[at-1] == ':' {

@@ -39,8 +39,8 @@ func (t *kernelTexts) setKernel(k *Kernel) {
 	}
 }
 
-// find returns the meaning of the text that begins at from and has its distance at offset at, or
-// nil if the text is not a frame. The result is valid until the next call.
+// find returns the meaning of the text that begins at from and has its distance at the given
+// offset, or nil if the text is not a frame. The result is valid until the next call.
 func (t *kernelTexts) find(b []byte, from, at int, c *modules) *kernelText {
 	slash := hexDigits(b, at+2)
 	if !hasAt(b, slash, "/0x") {
@@ -82,7 +82,7 @@ func (t *kernelTexts) find(b []byte, from, at int, c *modules) *kernelText {
 	return slot
 }
 
-// ofKernel parses " [MODULE]" or " [MODULE BUILDID]" at offset at of b, and returns its end.
+// ofKernel parses " [MODULE]" or " [MODULE BUILDID]" at the given offset of b, and returns its end.
 func (c *modules) ofKernel(b []byte, at int) (module string, id buildid.ID, end int, ok bool) {
 	if !hasAt(b, at, " [") {
 		return KernelImage, id, at, true

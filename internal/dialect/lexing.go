@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// hexDigits returns the end of the hexadecimal digits in b from offset at.
+// hexDigits returns the end of the hexadecimal digits in b from the given offset.
 func hexDigits(b []byte, at int) int {
 	for at+8 <= len(b) {
 		if n := hexPrefix(binary.LittleEndian.Uint64(b[at:])); n < 8 {
@@ -61,8 +61,8 @@ func isWord(c byte) bool {
 
 func isLetter(c byte) bool { return c|0x20-'a' < 26 }
 
-// hexAt parses the hexadecimal number at offset at of b, without a prefix, and returns its end. ok
-// is false without a digit, or for more than 64 bits.
+// hexAt parses the hexadecimal number at the given offset of b, without a prefix, and returns its
+// end. ok is false without a digit, or for more than 64 bits.
 func hexAt(b []byte, at int) (n uint64, end int, ok bool) {
 	for end = at; end < len(b); end++ {
 		v := hexValues[b[end]]
@@ -83,7 +83,7 @@ func hexAt(b []byte, at int) (n uint64, end int, ok bool) {
 	return n, end, true
 }
 
-// prefixedHex is hexAt for a number with the prefix "0x" at offset at.
+// prefixedHex is hexAt for a number with the prefix "0x" at the given offset.
 func prefixedHex(b []byte, at int) (n uint64, end int, ok bool) {
 	if !hasAt(b, at, "0x") {
 		return 0, at, false
@@ -91,7 +91,8 @@ func prefixedHex(b []byte, at int) (n uint64, end int, ok bool) {
 	return hexAt(b, at+2)
 }
 
-// decimalAt parses a decimal number of at most nine digits at offset at of b, and returns its end.
+// decimalAt parses a decimal number of at most nine digits at the given offset of b, and returns
+// its end.
 func decimalAt(b []byte, at int) (n, end int, ok bool) {
 	end = at
 	for end < len(b) && isDigit(b[end]) {
@@ -136,7 +137,7 @@ func blanksBefore(b []byte, end int) (start int) {
 	return end
 }
 
-// blanksAfter returns the end of the blanks in b from offset at.
+// blanksAfter returns the end of the blanks in b from the given offset.
 func blanksAfter(b []byte, at int) (end int) {
 	for at < len(b) && (b[at] == ' ' || b[at] == '\t') {
 		at++
@@ -156,5 +157,5 @@ func standsFree(b []byte, start int) bool {
 	return start == 0 || !isWord(b[start-1])
 }
 
-// onlyBlanks reports whether b has nothing but blanks from offset at.
+// onlyBlanks reports whether b has nothing but blanks from the given offset.
 func onlyBlanks(b []byte, at int) bool { return blanksAfter(b, at) == len(b) }

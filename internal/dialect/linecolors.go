@@ -133,8 +133,8 @@ func (p *bare) behind(at int) int {
 	return at + p.cuts[i-1].total
 }
 
-// of returns the offset in the whole line of the bare line's byte at offset at, after any sequences
-// removed there.
+// of returns the offset in the whole line of the bare line's byte at the given offset, after any
+// sequences removed there.
 func (p *bare) of(at int) int { return p.behind(at+1) - 1 }
 
 // span returns the Span of s in the whole line, without sequences at its ends.

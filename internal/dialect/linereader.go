@@ -18,14 +18,14 @@ type grammar struct {
 	anchor  anchor
 
 	// direct are the bytes allowed directly before the anchor; back are the bytes allowed before
-	// any blanks there. '\n' is the start of the line, and '0' any digit. An empty set allows any
-	// byte. match may rely on both.
+	// the blanks, if any, that precede the anchor. '\n' is the start of the line, and '0' any
+	// digit. An empty set allows any byte. match may rely on both.
 	direct, back string
 
 	// Three further sets of bytes reject nearly all anchors that match would reject. before: the
-	// byte before the byte of back. next: the byte after the anchor's hexadecimal digits, or after
-	// the anchor if digitsAfter is 0. then: the byte after the byte of next and any blanks. '\n' is
-	// also the end of the line.
+	// byte before the byte that back accepts. next: the byte after the anchor's hexadecimal digits,
+	// or after the anchor if digitsAfter is 0. then: the byte after the byte that next accepts and
+	// after any blanks there. '\n' is also the end of the line.
 	before, next, then string
 	shape              shape
 
@@ -37,8 +37,8 @@ type grammar struct {
 	// keeps the window open.
 	window window
 
-	// match adds the frames around the anchor at offset at to l. If it returns false, the frames
-	// that it has added are removed.
+	// match adds the frames around the anchor at the given offset to l. If it returns false, the
+	// frames that it has added are removed.
 	match func(r *Reader, l *Line, at int) bool
 }
 
@@ -62,7 +62,7 @@ type Reader struct {
 	// then reads registers and lists of addresses, in lines found by [NextFirmware].
 	Firmware bool
 
-	// OnX86 is set if all the operator's files for such addresses are x86-64 kernels of Linux. Of
+	// OnX86 is set if all the operator's files for such addresses are x86-64 kernels of Linux. In
 	// firmware dumps, the Reader then reads only RIP and EIP, as a virtual machine or a debugger
 	// prints them: see [IsCounter].
 	OnX86 bool
@@ -313,7 +313,7 @@ func (l *Line) edit(f *Frame, e Edit) {
 	f.Edits = l.edits[len(l.edits)-n:]
 }
 
-// after adds edits that insert the answer at offset at: " f file:line".
+// after adds edits that insert the answer at the given offset: " f file:line".
 func (l *Line) after(f *Frame, at int) {
 	l.edit(f, Edit{Span{at, at}, " ", Name, ""})
 	l.edit(f, Edit{Span{at, at}, " ", AtLine, ""})

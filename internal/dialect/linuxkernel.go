@@ -28,7 +28,8 @@ var exactBefore = [][]byte{
 	[]byte("pc : "), []byte("PC is at "), []byte("IP is at "), []byte("EIP: "), []byte("rip: "), []byte("IP: "),
 }
 
-// matchKernel matches the functions in a line. The offset in the first function is at offset at.
+// matchKernel matches the functions in a line. The offset in the first function is at the given
+// offset.
 func matchKernel(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	for range maxAnchors {
@@ -139,8 +140,8 @@ func segment(b []byte, end int) string {
 	return string(b[start : end-1])
 }
 
-// mayFollow reports whether the text from offset at may follow a frame. It returns false for text
-// that ends with a file and a line: symfilter's answer from an earlier run.
+// mayFollow reports whether the text from the given offset may follow a frame. It returns false for
+// text that ends with a file and a line: symfilter's answer from an earlier run.
 func mayFollow(b []byte, at int) bool {
 	if onlyBlanks(b, at) {
 		return true

@@ -50,7 +50,7 @@ type hashFrame struct {
 	place  place
 }
 
-// hashFrame parses the frame whose address begins at offset at.
+// hashFrame parses the frame whose address begins at the given offset.
 func (c *modules) hashFrame(b []byte, at int) (h hashFrame, ok bool) {
 	if h.number, h.digits, ok = numberBefore(b, at); !ok {
 		return h, false

@@ -27,8 +27,9 @@ func (c *modules) name(b []byte) string {
 	return c.lastName
 }
 
-// idAfter parses " (BuildId: HEX)", perhaps with more blanks, at offset at of b, and returns the ID
-// and its end. If there is no ID, ok is true and end is at. ok is false for a malformed ID.
+// idAfter parses " (BuildId: HEX)", perhaps with more blanks, at the given offset of b, and returns
+// the ID and its end. If there is no ID, ok is true and end is that offset. ok is false for a
+// malformed ID.
 func (c *modules) idAfter(b []byte, at int) (id buildid.ID, end int, ok bool) {
 	open := blanksAfter(b, at)
 	const mark = "(BuildId: "

@@ -57,8 +57,8 @@ type mongoTrace struct {
 	}
 }
 
-// matchMongo matches a line whose first frame has its offset at offset at. At other offsets it
-// returns false, so a line is parsed only once.
+// matchMongo matches a line whose first frame has its offset at the given offset. At other offsets
+// it returns false, so a line is parsed only once.
 func matchMongo(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := bytes.IndexByte(b[:at], '{')

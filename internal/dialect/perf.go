@@ -31,7 +31,7 @@ var (
 	}
 )
 
-// matchPerfUnknown matches a frame without a name, which has "wn]" at offset at.
+// matchPerfUnknown matches a frame without a name, which has "wn]" at the given offset.
 func matchPerfUnknown(r *Reader, l *Line, at int) bool {
 	const unknown = "[unknown]"
 	end := at + len("wn]")
@@ -48,7 +48,8 @@ func matchPerfNumber(r *Reader, l *Line, at int) bool {
 	return matchPerfNamed(r, l, at)
 }
 
-// matchPerfNamed matches a frame with a name. The distance from the named function is at offset at.
+// matchPerfNamed matches a frame with a name. The distance from the named function is at the given
+// offset.
 func matchPerfNamed(r *Reader, l *Line, at int) bool {
 	offset, end, ok := prefixedHex(l.Text, at)
 	if !ok || offset>>62 != 0 {
@@ -121,8 +122,8 @@ func perfFrame(b []byte) bool {
 		!bytes.HasSuffix(b, []byte("([kernel.kallsyms])"))
 }
 
-// matchPerfMap matches an event of perf script --show-mmap-events, whose start address is at offset
-// at:
+// matchPerfMap matches an event of perf script --show-mmap-events, whose start address is at the
+// given offset:
 //
 //	PERF_RECORD_MMAP2 4711/4711: [0x7f25058c7000(0x1000) @ 0x1000 fe:01 1835021 0]: r-xp /opt/shop/libledger.so
 //	PERF_RECORD_MMAP2 4711/4711: [0x7f25058c7000(0x1000) @ 0x1000 <c78d6009…>]: r-xp /opt/shop/libledger.so
@@ -168,7 +169,7 @@ func matchPerfMap(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchStrace matches a frame of strace -k whose offset in the file begins at offset at.
+// matchStrace matches a frame of strace -k whose offset in the file begins at the given offset.
 func matchStrace(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const mark = " > /"

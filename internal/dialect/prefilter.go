@@ -263,7 +263,7 @@ func prefilterWhole(b []byte, base int, list []int32) []int32 {
 }
 
 // prefilterNumbers removes entries whose number, with the bytes before and after it, cannot match
-// any grammar. It clears unsureMark in the others.
+// any grammar. It clears unsureMark in the remaining entries.
 func (f *fits) prefilterNumbers(b []byte, base int, list []int32) []int32 {
 	n := 0
 	for _, entry := range list {

@@ -189,7 +189,7 @@ func matchGfortran(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchCgo matches the line with a signal's address, whose "C=0" is at offset at.
+// matchCgo matches the line with a signal's address, whose "C=0" is at the given offset.
 func matchCgo(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := at - 1

@@ -117,7 +117,8 @@ func matchNamed(_ *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchMinimal matches a message of UBSan's minimal runtime, whose return address is at offset at:
+// matchMinimal matches a message of UBSan's minimal runtime, whose return address is at the given
+// offset:
 //
 //	ubsan: shift-out-of-bounds by 0x000055deef130cb6
 func matchMinimal(_ *Reader, l *Line, at int) bool {
@@ -135,7 +136,7 @@ func matchMinimal(_ *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchTSan matches a frame whose module-relative address begins at offset at.
+// matchTSan matches a frame whose module-relative address begins at the given offset.
 func matchTSan(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	open := bytes.LastIndexByte(b[:at], '(')
@@ -179,7 +180,7 @@ func matchTSan(r *Reader, l *Line, at int) bool {
 const maxReport = 64
 
 // matchLocation matches ThreadSanitizer's line about the variable of a race, whose module-relative
-// address is at offset at:
+// address is at the given offset:
 //
 //	Location is global '??' at 0x55d0c0a00000 (inventory+0x40a8)
 //	Location is global '<null>' at 0x55d0c0a040a8 (inventory+0x40a8)
@@ -278,8 +279,8 @@ func matchSummary(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// numberBefore parses "#N " before the address at offset at, and returns N and the Span of its
-// digits. Exactly one blank must follow the digits, and "#" must be at the start of the line or
+// numberBefore parses "#N " before the address at the given offset, and returns N and the Span of
+// its digits. Exactly one blank must follow the digits, and "#" must be at the start of the line or
 // after a blank.
 func numberBefore(b []byte, at int) (n int, digits Span, ok bool) {
 	if at < 3 || b[at-1] != ' ' {

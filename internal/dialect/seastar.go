@@ -53,7 +53,8 @@ func (f *Frame) seastar(r *Reader, module []byte, value uint64) {
 	}
 }
 
-// matchSeastarList matches a list of frames on a line, whose first number begins at offset at.
+// matchSeastarList matches a list of frames on a line, whose first number begins at the given
+// offset.
 func matchSeastarList(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := at

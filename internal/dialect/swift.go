@@ -75,7 +75,7 @@ func matchSwift(r *Reader, l *Line, at int) bool {
 // swiftAttributes are the marks between the number of a frame and its address.
 var swiftAttributes = []string{"[ra]", "[async]", "[inlined]", "[thunk]", "[system]"}
 
-// swiftIndex parses the number and the attributes before the address at offset at.
+// swiftIndex parses the number and the attributes before the address at the given offset.
 func swiftIndex(b []byte, at int) (start, number int, attributes []byte, ok bool) {
 	from := blanksBefore(b, at)
 	blanks, end := at-from, from
@@ -106,7 +106,7 @@ func (f *Frame) swiftSymbol(b []byte) {
 	}
 }
 
-// swiftImage matches a module of the list after the frames, whose base is at offset at.
+// swiftImage matches a module of the list after the frames, whose base is at the given offset.
 func swiftImage(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	base, to, ok := prefixedHex(b, at)
@@ -159,7 +159,7 @@ type swiftFrame struct {
 }
 
 // matchSwiftJSON matches a report in the form of a JSON object. Its description has the fault's
-// address at offset at.
+// address at the given offset.
 func matchSwiftJSON(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := bytes.IndexByte(b, '{')
@@ -196,7 +196,7 @@ func matchSwiftJSON(r *Reader, l *Line, at int) bool {
 	return len(l.Frames) > 0
 }
 
-// swiftObject adds the frame in an object, which begins at offset at, to l.
+// swiftObject adds the frame in an object, which begins at the given offset, to l.
 func (r *Reader) swiftObject(l *Line, at int, object []byte) {
 	var m swiftFrame
 	if json.Unmarshal(object, &m) != nil || m.Answer != nil || m.Location != nil || m.Inlined {

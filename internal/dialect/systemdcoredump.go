@@ -125,8 +125,9 @@ func matchOldCoredump(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// stackNumberBefore parses "#N " before the address at offset at, with one or two blanks after N.
-// It returns N and the offset of "#", which must be at the start of the line or after a blank.
+// stackNumberBefore parses "#N " before the address at the given offset, with one or two blanks
+// after N. It returns N and the offset of "#", which must be at the start of the line or after a
+// blank.
 func stackNumberBefore(b []byte, at int) (n, start int, ok bool) {
 	blanks := blanksBefore(b, at)
 	if at-blanks != 1 && at-blanks != 2 {
@@ -170,7 +171,7 @@ func coredumpModule(r *Reader, b []byte, at int) {
 }
 
 // coredumpProgram reads the program's path from the line of coredumpctl info, or from a journal
-// field. at is the offset of the text before the path.
+// field. The text before the path begins at the given offset.
 func coredumpProgram(r *Reader, b []byte, at int) {
 	i := bytes.IndexByte(b[at:], '/')
 	if i < 0 || len(b)-at-i > maxPath || bytes.IndexAny(b[at:at+i], ":=") != i-1 && b[at+i-1] != ' ' {
@@ -179,7 +180,7 @@ func coredumpProgram(r *Reader, b []byte, at int) {
 	r.facts.addProgram(bytes.TrimRight(b[at+i:], " \t"))
 }
 
-// matchEuStack matches the second line of an eu-stack -b frame, whose base is at offset at.
+// matchEuStack matches the second line of an eu-stack -b frame, whose base is at the given offset.
 func matchEuStack(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !endsWith(b, at, "]@") {
@@ -244,8 +245,8 @@ func matchPlainEuStack(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// unstripModule matches a line of eu-unstrip -n. The module's base is before offset at, its size at
-// offset at:
+// unstripModule matches a line of eu-unstrip -n. The module's base is before the given offset, its
+// size at that offset:
 //
 //	0x7f25058c6000+0x4018 c78d6009…@0x7f25058c6248 /opt/shop/libledger.so - libledger.so
 //

@@ -17,7 +17,7 @@ var android = Dialect{
 	Sample: "      #01 pc 0000000000001153  /data/app/shop/lib/arm64/libledger.so (BuildId: 3a0a920c3f1b7c55)",
 }
 
-// matchAndroid matches a frame whose " pc" is at offset at.
+// matchAndroid matches a frame whose " pc" is at the given offset.
 func matchAndroid(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	number, from, ok := decimalBefore(b, blanksBefore(b, at))

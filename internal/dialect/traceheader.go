@@ -18,8 +18,8 @@ type header struct {
 	lasts int64  // lines for which the windows stay open; 0: WindowLines
 	holds bool   // maps or modules follow the frames, which must wait for them
 
-	// fact, if not nil, reads facts about the process from the line b, which has the text at offset
-	// at.
+	// fact, if not nil, reads facts about the process from the line b, which has the text at the
+	// given offset.
 	fact func(r *Reader, b []byte, at int)
 }
 

@@ -47,8 +47,8 @@ func matchSymfilter(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchSymfilterSentence matches the frames and addresses in a sentence. at is the offset of the
-// first frame's runtime address, or of the first address's offset.
+// matchSymfilterSentence matches the frames and addresses in a sentence. The runtime address of the
+// first frame, or the offset of the first address, begins at the given offset of the line.
 func matchSymfilterSentence(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	for range maxAnchors {
@@ -73,7 +73,8 @@ func matchSymfilterSentence(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// frameInSentence adds the frame whose runtime address begins at offset at, and returns its end.
+// frameInSentence adds the frame whose runtime address begins at the given offset, and returns its
+// end.
 func (c *modules) frameInSentence(l *Line, at int) (end int, ok bool) {
 	number, digits, ok := numberBefore(l.Text, at)
 	if !ok {
@@ -106,8 +107,8 @@ func (c *modules) symfilterFrame(b []byte, at int) (addr uint64, m place, open i
 	return addr, m, open, ok && !m.id.IsZero()
 }
 
-// addressInSentence adds the address of code or data whose offset begins at offset at, and returns
-// its end: MODULE+0xOFFSET (BuildId: HEX). Any text may precede the module's name.
+// addressInSentence adds the address of code or data whose offset begins at the given offset, and
+// returns its end: MODULE+0xOFFSET (BuildId: HEX). Any text may precede the module's name.
 // addressInSentence takes the name to begin after a blank or a mark, although a name may contain
 // one.
 func (c *modules) addressInSentence(l *Line, at int) (end int, ok bool) {

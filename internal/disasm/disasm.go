@@ -26,7 +26,7 @@ const (
 const maxX86 = 15 // bytes of an instruction
 
 // Lines returns a line for each instruction of code, in the form of the kernel's
-// scripts/decodecode. It marks the failed instruction, at offset at:
+// scripts/decodecode. It marks the failed instruction, at the given offset:
 //
 //	2a:* 48 89 50 10             mov %rdx,0x10(%rax)  <-- trapping instruction
 //
@@ -67,8 +67,8 @@ func x86Start(code []byte, at int) int {
 	return at
 }
 
-// Begins reports whether an instruction of x86-64 begins at offset at of code, if one begins at
-// offset 0. known is false if an earlier instruction cannot be decoded.
+// Begins reports whether an instruction of x86-64 begins at the given offset of code, if one begins
+// at offset 0. known is false if an earlier instruction cannot be decoded.
 func Begins(code []byte, at int) (begins, known bool) {
 	from := 0
 	for from < at && from < len(code) {

@@ -34,9 +34,9 @@ type segments struct {
 	err    error // why offsets in the file have no addresses
 }
 
-// AddressAt returns the address at an offset in the file of the subject, by its program headers. Of
-// the segments that cover the offset, the first with code decides, or else the first. It must be
-// called after Examine.
+// AddressAt returns the address at an offset in the file of the subject, by its program headers. If
+// several segments cover the offset, it uses the first one with code, or the first one if none has
+// code. It must be called after Examine.
 func (s *Subject) AddressAt(offset uint64) (uint64, error) {
 	if s.segments == nil {
 		s.segments = new(segments)

@@ -40,8 +40,8 @@ type Build struct {
 	size   int64
 }
 
-// BuildsBelow returns the files below a folder that can be values of --image, at most maxBuilds. Of
-// files with the same build ID, it returns the largest.
+// BuildsBelow returns the files below a folder that can be values of --image, at most maxBuilds. If
+// several files have the same build ID, it returns the largest.
 func BuildsBelow(folder string) (all []Build) {
 	at := make(map[buildid.ID]int)
 	for path := range imagesBelow(folder) {

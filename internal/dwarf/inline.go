@@ -211,8 +211,8 @@ func (t *functionTable) sortCalls(f *function, spans []span) bool {
 	return true
 }
 
-// appendStart appends a start. Of several starts at one address, the last wins. Starts before first
-// belong to other functions.
+// appendStart appends a start. If several starts have the same address, the last one wins. Starts
+// before first belong to other functions.
 func appendStart(starts []callStart, first int, lo, id uint32) []callStart {
 	if n := len(starts); n > first && starts[n-1].lo == lo {
 		starts[n-1].call = id

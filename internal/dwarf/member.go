@@ -314,9 +314,9 @@ type partial struct {
 	rest uint64
 }
 
-// try follows the part of an object at offset at. name is nil for a part without a name. done
-// reports whether a named part contains the byte. If not, the path is unchanged, and p keeps the
-// first path into padding.
+// try follows the part of an object at the given offset. name is nil for a part without a name.
+// done reports whether a named part contains the byte. If not, the path is unchanged, and p keeps
+// the first path into padding.
 func (w *typeWalk) try(p *partial, name []byte, t typeAt, off, at, limit uint64, depth int) (rest uint64, done bool) {
 	base := len(w.path)
 	w.appendName(name)

@@ -132,8 +132,8 @@ func toolOf(name string) string {
 	return ""
 }
 
-// processBefore returns the offset and the PID of "==PID==" before the offset at. Without that
-// text, it returns at and "".
+// processBefore returns the offset and the PID of "==PID==" before the given offset. Without that
+// text, it returns the given offset and "".
 func processBefore(line string, at int) (from int, pid string) {
 	s := strings.TrimSuffix(strings.TrimSuffix(line[:at], " "), "==")
 	digits := strings.TrimRight(s, "0123456789")

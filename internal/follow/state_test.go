@@ -433,7 +433,8 @@ func TestCheckpointsDoNotWaitForSinks(t *testing.T) {
 	write(t, b, "b2\n")
 	r.expect(b, "b2\n")
 	r.cancel()
-	// The sink of a blocks, and so does Run. A program calls Save before it exits.
+	// The sink of the first file is blocked, and Run waits for this sink. A program calls Save
+	// before it exits.
 	r.until("b is saved", func() bool {
 		r.f.Save()
 		j, err := readState(o.State)

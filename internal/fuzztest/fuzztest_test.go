@@ -97,8 +97,8 @@ type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("closed") }
 
-// Child processes run inputs that hang busily, that hang idly, and that end. Watch ends the busy
-// one, the test kills the idle one, and the last one leaves no record.
+// Each child process has an input that loops, blocks, or ends. Watch ends the process that loops,
+// the test kills the process that blocks, and the process that ends leaves no record.
 func TestUnfinishedInputsAreRecorded(t *testing.T) {
 	if how := os.Getenv("FUZZTEST_HANG"); how != "" {
 		done := Watch(t, how)

@@ -3,9 +3,9 @@ package html
 // A group is the HTML element around the backtraces of a report, each with the text before it.
 // A wide window shows them side by side.
 //
-// Another backtrace may join the group later, so the group is closed after each one. To
-// continue, groupMore replaces groupEnd, which has as many bytes. piece and at are the place of
-// the last groupEnd; at is 0 without one.
+// Another backtrace may join the group later, so the group is closed after each one. To continue,
+// groupMore replaces groupEnd, which has as many bytes. The fields piece and at locate the last
+// groupEnd. Without a groupEnd, at is 0.
 type group struct{ piece, at int }
 
 const (

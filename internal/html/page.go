@@ -36,7 +36,7 @@ var style string
 var script string
 
 // A Page writes a page from beginning to end. It keeps a small page in memory, as HTML and as the
-// text of chunks, and writes nothing before the page ends or becomes large. Of a large page, it
+// text of chunks, and writes nothing before the page ends or becomes large. For a large page, it
 // keeps 5 chunks: one that grows, and up to 4 that are compressed, each in a goroutine. No content
 // of a log makes it fail. One goroutine at a time may use a Page.
 type Page struct {

@@ -138,8 +138,8 @@ func TestLargePagesHaveTheTextInChunks(t *testing.T) {
 	}
 }
 
-// The page bounds the backtraces and popovers that it keeps, or repeats outside of the text of the
-// log, and shows how many it left out.
+// The page has a bounded number of popovers and listed backtraces, and repeats a bounded amount of
+// the log's text elsewhere. It shows how many backtraces are not listed.
 func TestPagesAreBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	var want strings.Builder

@@ -405,8 +405,8 @@ func hex4(b []byte) (r rune, ok bool) {
 }
 
 // appendQuoted appends text as the inside of a JSON string. If html is set, it also escapes <, >, &
-// and the line ends of Unicode, as Go and Docker do. If terminal is set, it does not escape ESC. Of
-// the bytes that are not UTF-8, it escapes encoded surrogates and keeps the others.
+// and the line ends of Unicode, as Go and Docker do. If terminal is set, it does not escape ESC. It
+// escapes surrogates encoded in UTF-8, and keeps all other bytes that are not valid UTF-8.
 func appendQuoted(dst, text []byte, html, terminal bool) []byte {
 	const hex = "0123456789abcdef"
 	from := 0

@@ -258,8 +258,8 @@ func TestEntriesOfOthersStayLines(t *testing.T) {
 	}
 }
 
-// Within 8 KiB there must be output, and less than 4 KiB are kept. The block size must not change
-// the format, and a pause at the same place must have the same effect.
+// A Writer must have output after 8 KiB of input, and must keep less than 4 KiB of input. The block
+// size must not change the format, with or without a pause after a given number of bytes.
 func FuzzRecognise(f *testing.F) {
 	for _, o := range openings(f) {
 		if len(o.text) < 20<<10 {

@@ -11,9 +11,9 @@ import (
 
 // Bounds for the comparison of code in a log with code of a file. The kernel patches itself: see
 // maskX86. The fractions in compareX86 are from Debian's kernel 6.1.0-56-amd64 on four processors,
-// at 3.6 million addresses each. At least 5/8 of the compared bytes equal the file's, and at least
-// 3/4 at all but 10 addresses. Of 735,000 pairs of different addresses in the file, none agrees in
-// 5/8 of the bytes.
+// at 3.6 million addresses each. At each address, at least 5/8 of the compared bytes equal the
+// file's; at all but 10 addresses, at least 3/4 do. None of 735,000 pairs of different addresses in
+// the file agrees in 5/8 of the bytes.
 const (
 	minCompared = 16 // bytes that must be comparable
 	// instructions of AArch64 that must be equal, or all different; a kernel lists five

@@ -188,8 +188,8 @@ func (t *Trace) compareAll(frames []*Frame, of []*verdict) []check {
 	return checks
 }
 
-// follow sets the fields of c that depend on the previous frame. of is the previous frame, and
-// before its check.
+// follow sets the fields of c that depend on the previous frame. The parameter of is the previous
+// frame, and before is the check of that frame.
 func (c *check) follow(f *Frame, before *check, of *Frame) {
 	c.called = c.called || f.Number == of.Number+1 && before.located()
 	if c.mayFault = before.mayBeTrampoline(of); c.mayFault {
@@ -350,8 +350,8 @@ func (t *Trace) quota() *dialect.Quota {
 	return t.Quota
 }
 
-// refuse locates only frames whose own lines suffice: see PlaceByID. It sets ErrBudget for the
-// others.
+// refuse locates only frames whose own lines suffice: see PlaceByID. It sets ErrBudget for all
+// other frames.
 func refuse(frames []*Frame) {
 	for _, f := range frames {
 		if f.Place = (Place{Err: neverLocated(f)}); f.Place.Err == nil && !f.PlaceByID() {

@@ -94,8 +94,8 @@ func (k *Display) addBreak(at int, kind breakKind) {
 	k.breaks = append(k.breaks, breakPoint{at, kind})
 }
 
-// BreakableName marks the offset after each comma of name, a part of a function's name at the
-// offset at.
+// BreakableName marks the offset after each comma of name, a part of a function's name at the given
+// offset.
 func (k *Display) BreakableName(at int, name string) {
 	if k == nil {
 		return
@@ -179,7 +179,8 @@ func (k *Display) EndLine(buf []byte) []byte {
 // textIndent is the indentation of continuation lines if the line has no frame, in columns.
 const textIndent = 4
 
-// BeginLine begins another line of output for the same line of the log. at is its offset.
+// BeginLine begins another line of output for the same line of the log. The new line begins at the
+// given offset of the output.
 func (k *Display) BeginLine(at int) {
 	if k.Fold {
 		k.parts = append(k.parts, linePart{at, k.folded})

@@ -99,8 +99,8 @@ type SourceLines struct {
 }
 
 // Repeats reports whether the last frame had the same source line, and was on the same or the
-// preceding line of the log. at is the frame's line number in the log. Repeats records the frame as
-// the last one.
+// preceding line of the log. The parameter at is the frame's line number in the log. Repeats
+// records the frame as the last one.
 func (p *SourceLines) Repeats(file string, line uint32, at int64) bool {
 	again := p.shownFile == file && p.shownLine == line && at-p.shownAt <= 1
 	p.shownFile, p.shownLine, p.shownAt = file, line, at

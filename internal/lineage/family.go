@@ -69,7 +69,8 @@ func (n Names) beginning(prefix string) Names {
 	return rest[:most]
 }
 
-// Put adds the file at path, if it is a regular file. of is the path from which rotation moved it.
+// Put adds the file at path, if it is a regular file. The parameter of is the path from which
+// rotation moved the file.
 func (f *Family) Put(path, of string, look LookFunc) {
 	switch c, err := look(path); {
 	case err == nil:

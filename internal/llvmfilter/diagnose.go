@@ -1,6 +1,6 @@
 package llvmfilter
 
-// complain reports an error in the current line, with the line and a caret at the offset at.
+// complain reports an error in the current line, with the line and a caret at the given offset.
 func (f *Filter) complain(message string, at int) {
 	f.report("error: ", message, false, at)
 }

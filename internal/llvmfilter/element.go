@@ -10,9 +10,9 @@ type element struct {
 	fields     int    // number of fields; an element that ends with ':' has an empty one
 }
 
-// nextElement returns the first element of line from the offset at on. An element begins with
-// the first "{{{" and ends with the next "}}}", whatever is between. An element without a tag
-// is text.
+// nextElement returns the first element of line from the given offset on. An element begins with
+// the first "{{{" and ends with the next "}}}", whatever is between. An element without a tag is
+// text.
 func nextElement(line []byte, at int) (e element, ok bool) {
 	for {
 		start := bytes.Index(line[at:], opening)

@@ -48,8 +48,8 @@ func TestEveryLineIsOutWhenItIsWritten(t *testing.T) {
 	}
 }
 
-// The colours of diagnostics are recorded from a terminal: the message about a wrong number of
-// fields is coloured; in others only the severity is.
+// The diagnostics are recorded from a terminal. A message about an exact number of fields is
+// coloured as a whole. In other messages only the severity is coloured.
 func TestDiagnosticsInColor(t *testing.T) {
 	const in = "{{{A}}}\n{{{symbol}}}\n{{{symbol:a:b}}}\n{{{pc}}}\n{{{data:0:a}}}\n{{{pc:0:pc:x}}}\n{{{module:0:m:elf:aa}}}\n{{{mmap:0:1:load:0:r:0}}}\n{{{pc:0}}}\n"
 	const want = "\x1b[0;1;31merror: \x1b[0mtags must be all lowercase characters\n{{{A}}}\n   \x1b[0;32m^\x1b[0m\n" +

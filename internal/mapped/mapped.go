@@ -84,9 +84,9 @@ func (f *File) Relative(m Range, addr uint64) (uint64, error) {
 // kernelStart is the lowest address of Linux's kernel on machines with 64 bits.
 const kernelStart = 1 << 63
 
-// inKernel is Relative for a kernel, which is not a mapped file. As the start of the mapping, perf
-// gives the address of _text, where vmlinux's code begins. KASLR has moved that address. As the
-// offset, perf gives 0 or the start.
+// inKernel is Relative for a kernel, which is not a mapped file. The start of the mapping, as perf
+// prints it, is the address of _text after KASLR: the beginning of vmlinux's code. The offset is 0
+// or that address.
 func (f *File) inKernel(m Range, addr uint64) (uint64, error) {
 	first := slices.IndexFunc(f.loads, func(l object.Segment) bool { return isCode(&l) && l.Addr >= kernelStart })
 	if first < 0 {

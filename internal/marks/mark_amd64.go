@@ -37,8 +37,8 @@ func FindOpen(b []byte) (at, lines int) {
 
 // listMarksAVX2 searches b in steps of 64 offsets for candidates: offsets at which there may be a
 // mark. It lists the n steps with candidates. It stops after 64 steps or when fewer than 66 bytes
-// are left. at is the first unsearched offset, and lines the number of line ends before it.
-// listMarksAVX2 needs AVX2.
+// are left. The result at is the first unsearched offset, and lines the number of line ends before
+// that offset. listMarksAVX2 needs AVX2.
 //
 //go:noescape
 func listMarksAVX2(b []byte, t *markTables, list *markList) (at, lines, n int)

@@ -133,8 +133,8 @@ func TestFindMark(t *testing.T) {
 	}
 }
 
-// Of all 2^21 strings of three ASCII bytes, only the marks are found. The long form tries all 2^24
-// strings of three bytes.
+// Among all 2^21 strings of three ASCII bytes, only the marks are found. The long form tries all
+// 2^24 strings of three bytes.
 func TestFindMarkFindsNothingElse(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	b := bytes.Repeat([]byte("."), findStep+2)

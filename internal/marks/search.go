@@ -41,8 +41,8 @@ type Search struct {
 	span         int
 }
 
-// Next returns the offset of the first mark at or after offset at, or len(b), and the number of
-// line ends in between. at must not decrease from call to call.
+// Next returns the offset of the first mark at or after the given offset, or len(b), and the number
+// of line ends in between. The offset must not decrease from call to call.
 func (s *Search) Next(at int) (mark, lines int) {
 	counted := at // the line ends of b[at:counted] are in lines
 	for {
@@ -85,8 +85,8 @@ func (s *Search) Next(at int) (mark, lines int) {
 	return len(s.b), lines + bytes.Count(s.b[counted:], newline)
 }
 
-// more lists the candidates at or after offset at. It returns false if it has searched nothing: too
-// few bytes are left, or the processor has no AVX2.
+// more lists the candidates at or after the given offset. It returns false if it has searched
+// nothing: too few bytes are left, or the processor has no AVX2.
 func (s *Search) more(at int) bool {
 	n, lines, entries := listMarks(s.b[at:min(len(s.b), at+s.span+2)], s.tables, &s.list)
 	if s.reader != nil {
@@ -97,7 +97,7 @@ func (s *Search) more(at int) bool {
 	return n > 0
 }
 
-// is reports whether a mark is at offset at, which is at least three bytes before the end.
+// is reports whether a mark is at the given offset, which is at least three bytes before the end.
 func (s *Search) is(at int) bool {
 	return s.sets.Begin(s.b[at:at+3:at+3]) && (s.reader == nil || s.reader.MayMatch(s.b, at))
 }

@@ -90,10 +90,11 @@ func both(a, b error) error {
 
 // Symbol returns the symbol at addr by the rule of llvm-symbolizer. It considers functions, objects
 // and untyped symbols that are defined in a loaded section. The greatest address not above addr
-// wins, then the largest size. Of aliases with one size it takes the last in the table whose name
-// does not begin with __GI_, as glibc's internal names do. With Options.LastAlias it takes the
-// last, as in LLVM. The symbol must cover addr. A symbol without a size reaches to the next symbol.
-// Unlike in LLVM, it ends with its section, and before another function of the unwind information.
+// wins, then the largest size. Among aliases of equal size, it takes the last one in the table
+// whose name does not begin with __GI_, as glibc's internal names do. With Options.LastAlias it
+// takes the last alias, as in LLVM. The symbol must cover addr. A symbol without a size reaches to
+// the next symbol. Unlike in LLVM, it ends with its section, and before another function of the
+// unwind information.
 //
 // The table is .symtab, or .dynsym in a file whose .symtab is missing or empty. If that table has
 // no symbol with a size for addr, .dynsym and MiniDebugInfo, which is unpacked, are searched by the

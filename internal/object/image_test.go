@@ -136,8 +136,8 @@ type imageSymbol struct {
 	section elf.SectionIndex
 }
 
-// symtab returns a symbol table of this type with the null symbol and symbols, and the section of
-// its strings, which must get the index at.
+// symtab returns a symbol table of this type with the null symbol and symbols, and its string
+// section. The caller must give the string section this index.
 func (m image) symtab(t testing.TB, kind elf.SectionType, at int, symbols []imageSymbol) []imageSection {
 	t.Helper()
 	table := m.writer()

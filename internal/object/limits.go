@@ -41,11 +41,11 @@ const (
 	// bytes of dictionaries of all blocks of xz, in addition to their inflated size
 	maxDictionaries = 256 << 20
 
-	// first searches for a name, which scan the table: building the table of hashes costs as much
-	// as 4 scans, and a trace has a dozen names
+	// searches for a name that scan the symbol table, before a table of hashes is built: building
+	// it costs as much as 4 scans, and a trace has a dozen names
 	linearNames = 2
-	// first searches for the next symbol, which scan the table: building the list costs as much as
-	// 15 scans
+	// searches for the next symbol that scan the symbol table, before a list is built: building it
+	// costs as much as 15 scans
 	linearNext    = 6
 	maxNameHashed = 64 << 10 // bytes of a symbol's name that can be searched for
 	// bytes of names hashed for one table, in addition to twice the size of the string table. If

@@ -48,8 +48,8 @@ func (t *symbols) countNext() int {
 	return n.searches
 }
 
-// nextScanned implements NextSymbol with a scan of the table. section is the symbol's st_shndx; in
-// is its section, or nil if the file has no such section.
+// nextScanned implements NextSymbol with a scan of the table. The parameter section is the symbol's
+// st_shndx. The parameter in is the symbol's section, or nil if the file has no such section.
 func (t *symbols) nextScanned(from uint64, in *Section, section uint16) (addr uint64, ok bool) {
 	// smallest distance above from+1 so far; every address is nearer than this initial value
 	least := math.MaxUint64 - from

@@ -114,7 +114,7 @@ func (o *Options) spill(size uint64, denied error) (*arena, error) {
 
 func (a *arena) spilled() bool { return a.taken == 0 && !a.onHeap }
 
-// fill unpacks a stream to the arena's file, at offset at. It writes the file instead of its
+// fill unpacks a stream to the arena's file, at the given offset. It writes the file instead of its
 // mapping: a page fault that waits for the disk would hold up the whole process.
 func (a *arena) fill(p unpack.Stream, at uint64) error {
 	return p.To(io.NewOffsetWriter(a.file, int64(at)))

@@ -94,8 +94,8 @@ func (u *unwind) find() {
 	u.walk(data, frames)
 }
 
-// readHeader reads .eh_frame_hdr at the address at. It returns the address of .eh_frame; 0 if the
-// header has none.
+// readHeader reads .eh_frame_hdr, which begins at the given address. It returns the address of
+// .eh_frame, or 0 if the header has none.
 func (u *unwind) readHeader(at uint64) (frames uint64) {
 	b := u.d.Loaded(at)
 	if len(b) < 4 || b[0] != 1 {

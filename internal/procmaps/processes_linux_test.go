@@ -298,8 +298,8 @@ func TestOutputDoesNotWaitForALookThatHangs(t *testing.T) {
 	}
 }
 
-// Pages of AArch64 may have 64 KiB. Then a mapping begins before its code, and may have code of the
-// preceding segment.
+// On AArch64, pages may have 64 KiB. A mapping of code may then begin before its segment, and
+// contain code of the preceding segment.
 func TestBiasesWithLargePages(t *testing.T) {
 	f := &file{code: []object.Segment{
 		{Offset: 0x11370, Addr: 0x21370, FileSize: 0x4000},

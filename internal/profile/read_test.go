@@ -105,7 +105,7 @@ func TestFunctionsOfSeveralFilesHaveOneRow(t *testing.T) {
 	}
 }
 
-// A profile that unpacks to more than its part of the memory is not read to its end.
+// A profile that unpacks to more than its share of the memory is not read to its end.
 func TestProfilesStayWithinTheirMemory(t *testing.T) {
 	heap := "heap profile: 1: 1 [1: 1] @ heapprofile\n" + strings.Repeat("1: 1 [1: 1] @ 0x1234\n", 1<<20)
 	locations := append([]byte{0x0a, 0}, bytes.Repeat([]byte{0x22, 2, 0x08, 1}, 1<<20)...)

@@ -113,7 +113,8 @@ func age() error {
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	// root may install a filter without no_new_privs: Apply must then set it
+	// root may install a filter without no_new_privs: age leaves the flag unset, so that Apply must
+	// set it
 	if os.Geteuid() != 0 {
 		if err := raw(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1); err != nil {
 			return err

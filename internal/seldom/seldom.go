@@ -17,8 +17,8 @@ type Limiter struct {
 	skipped atomic.Int64
 }
 
-// May reports whether a message may be logged at now. If so, n is the number of its occurrences
-// since the last logged message, this one included.
+// May reports whether a message may be logged at the time now. If so, n is the number of its
+// occurrences since the last logged message, this one included.
 func (l *Limiter) May(now time.Time) (n int64, ok bool) {
 	next := l.next.Load()
 	if now.UnixNano() < next || !l.next.CompareAndSwap(next, now.Add(Pause).UnixNano()) {

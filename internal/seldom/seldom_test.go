@@ -30,7 +30,7 @@ func TestMessagesPassOnceAMinute(t *testing.T) {
 	}
 }
 
-// Of messages at the same moment one passes, and none is left out of the count.
+// If messages come at the same moment, one of them passes, and the counts include all of them.
 func TestMessagesOfManyGoroutinesAreCounted(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	const each, goroutines = 1000, 8

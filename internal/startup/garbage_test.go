@@ -26,8 +26,8 @@ func TestTheLimitOfTheHeapLeavesRoomForWhatIsOutside(t *testing.T) {
 	}
 }
 
-// Some collections after the size of the heap has changed, the collector's percentage fits the new
-// size.
+// A few garbage collections after the size of the heap has changed, the collector's percentage fits
+// the new size.
 func TestThePercentageFollowsTheHeap(t *testing.T) {
 	t.Setenv("GOGC", "")
 	defer debug.SetGCPercent(debug.SetGCPercent(100))

@@ -146,8 +146,8 @@ func (u *Unit) endBlock() {
 }
 
 // findRow returns the last row of a block whose address is at most distance above the address of
-// the first row. at is the offset of the block in the unit. ok is false if the block is malformed.
-// The returned row has no address, and no file if its file is the usual one.
+// the first row. The parameter at is the offset of the block in the unit. ok is false if the block
+// is malformed. The returned row has no address, and no file if its file is the usual one.
 func findRow(block []byte, at, distance uint64) (r row, ok bool) {
 	v := varints{b: block}
 	last := at
