@@ -97,8 +97,8 @@ func (s *Session) runBinutils(in io.Reader) int {
 	return s.runLines(in, b.answer)
 }
 
-// runLines answers the addresses of the command line, or else the lines of in. It returns the exit
-// code.
+// runLines answers the addresses of the command line, or else the lines of the input in. It returns
+// the exit code.
 func (s *Session) runLines(in io.Reader, answer func(line string)) int {
 	if len(s.Questions) == 0 {
 		return s.interactive(in, answer)

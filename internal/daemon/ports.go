@@ -152,7 +152,8 @@ func (p *ports) use(address string, a admission, datagrams bool) (all []*use, er
 	return all, nil
 }
 
-// openInherited opens the service manager's sockets named at, and returns their keys. p.mu is held.
+// openInherited opens the service manager's sockets with the name in the address at, and returns
+// their keys. p.mu is held.
 func (p *ports) openInherited(at address, datagrams bool) (keys []string, err error) {
 	key := func(i int) string { return fmt.Sprintf("%v#%d,%t", at, i, datagrams) }
 	for p.open[key(len(keys))] != nil {
@@ -487,8 +488,8 @@ func parseAddress(s string, datagrams bool) (address, error) {
 // sun_path, of 104 bytes.
 const maxSocketPath = 103
 
-// mayListen returns an error if other machines can reach the address, unless to allows them or has
-// TLS.
+// mayListen returns an error if other machines can reach the address, unless the settings in to
+// allow them or have TLS.
 func (a address) mayListen(to admission) error {
 	if a.network != "tcp" && a.network != "udp" {
 		return nil

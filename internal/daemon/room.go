@@ -19,7 +19,8 @@ const (
 
 // A room bounds the connections of listeners. A peer has at most three quarters of the seats, and
 // so cannot shut out other peers. If no seat is free, a new HTTP connection replaces the connection
-// that has been without a request for longest, if for at least slowAfter.
+// that has been without a request for longest, provided that it was without one for at least
+// slowAfter.
 type room struct {
 	most func() int
 
@@ -103,8 +104,8 @@ func (r *room) sit(s *seat) {
 	r.peers[s.peer]++
 }
 
-// slowest returns the seat that has been without a request for longest, if for at least slowAfter,
-// or nil. If own is set, it considers only the seats of the peer of s.
+// slowest returns the seat that has been without a request for longest, or nil if no seat has been
+// without one for slowAfter. If own is set, it considers only the seats of the peer of s.
 func (r *room) slowest(s *seat, own bool) *seat {
 	for e := r.waiting.Front(); e != nil; e = e.Next() {
 		other := e.Value.(*seat)

@@ -114,8 +114,8 @@ func (s *stage) setOptions(limits Limits) error {
 	return nil
 }
 
-// fits reports whether filters of to can use contexts that filters of s made from lines of this
-// format.
+// fits reports whether filters of the stage to can use contexts that filters of s made from lines
+// of this format.
 func (s *stage) fits(to *stage, format input.Format) bool {
 	from, now := &s.conf.Input, &to.conf.Input
 	return from.Key == now.Key && slices.Equal(from.JSONFields, now.JSONFields) && (from.Journal == "") == (now.Journal == "") &&

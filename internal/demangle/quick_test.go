@@ -135,9 +135,9 @@ func TestQuickNamesAllocateTheirTextOnly(t *testing.T) {
 // A made generates mangled names by the grammar, many of them invalid.
 type made struct{ *rand.Rand }
 
-// one returns one of the texts in of, with placeholders replaced: T for a type, A for template
-// arguments, N for a name, I for an identifier, E for a function with its parameters. The text
-// after | is literal.
+// one returns a random one of the given texts, with placeholders replaced: T for a type, A for
+// template arguments, N for a name, I for an identifier, E for a function with its parameters. The
+// text after | is literal.
 func (m made) one(depth int, of ...string) string {
 	var b strings.Builder
 	for _, part := range strings.Split(of[m.IntN(len(of))], " ") {

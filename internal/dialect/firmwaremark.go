@@ -112,7 +112,7 @@ func isArgument(b []byte) bool {
 	return from < len(b) && (b[from] == '-' || bytes.IndexByte(b[from:], '.') >= 0)
 }
 
-// mayHaveAddress reports whether the text before at may name a register or another address.
+// mayHaveAddress reports whether the text in b[:at] may name a register or another address.
 func mayHaveAddress(b []byte, at int) bool {
 	if endsWith(b, at, "[<") {
 		at -= len("[<")

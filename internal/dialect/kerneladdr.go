@@ -152,8 +152,8 @@ func kernelOffset(r *Reader, b []byte, at int) {
 
 const offsetMark = "Kernel Offset: "
 
-// addressBefore returns the kernel address in brackets before the function that begins at from, or
-// 0: "[<ffffffff8120a1b2>] ? vfs_write+0xc7/0x3f0".
+// addressBefore returns the kernel address in brackets before the function that begins at b[from],
+// or 0: "[<ffffffff8120a1b2>] ? vfs_write+0xc7/0x3f0".
 func addressBefore(b []byte, from int) uint64 {
 	end := blanksBefore(b, from)
 	if end > 0 && b[end-1] == '?' {

@@ -115,7 +115,7 @@ var inSymbol = func() (set [256]bool) {
 	return set
 }()
 
-// mayPrecede reports whether the text before from may precede a kernel function.
+// mayPrecede reports whether the text in b[:from] may precede a kernel function.
 func mayPrecede(b []byte, from int) bool {
 	if from == 0 {
 		return true

@@ -57,7 +57,7 @@ func hashOf(mark uint32) uint32 { return mark * 0x9e3779b1 >> 19 }
 
 // Prefilter removes from steps the offsets without a mark in marks, and most offsets at which no
 // grammar matches. It returns the remaining steps, in the memory of steps. The offsets are relative
-// to from in b, which has whole lines.
+// to b[from]; b has whole lines.
 //
 // The few bytes around a number reject nearly all numbers in a log without frames. Each loop
 // examines the numbers left by the previous one, without a branch, which would often be

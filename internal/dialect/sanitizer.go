@@ -294,7 +294,7 @@ func numberBefore(b []byte, at int) (n int, digits Span, ok bool) {
 }
 
 // lastModule returns the offset of the "(" before the module of a frame whose function begins at
-// from, or -1. Functions and paths may contain brackets and blanks.
+// b[from], or -1. Functions and paths may contain brackets and blanks.
 func lastModule(b []byte, from int) int {
 	for _, mark := range moduleMarks {
 		if open := lastMark(b, from, mark); open >= 0 {
@@ -307,7 +307,7 @@ func lastModule(b []byte, from int) int {
 // moduleMarks are the texts before the modules of frames; the first text takes precedence.
 var moduleMarks = [...]string{" (/", " ("}
 
-// lastMark returns the offset of the "(" of the last mark after from, or -1.
+// lastMark returns the offset of the "(" of the last mark in b[from:], or -1.
 func lastMark(b []byte, from int, mark string) int {
 	end := len(b)
 	for {

@@ -49,8 +49,8 @@ func Lines(machine Machine, code []byte, at int) (lines []string) {
 	return lines
 }
 
-// x86Start returns the lowest offset below 15 from which consecutive instructions lead to offset
-// at. If there is no such offset, it returns at.
+// x86Start returns the lowest offset below 15 from which consecutive instructions lead to the given
+// offset. If there is none, it returns the given offset.
 func x86Start(code []byte, at int) int {
 	for start := range min(at, maxX86) {
 		for end := start; end <= at; {

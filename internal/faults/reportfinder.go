@@ -330,8 +330,8 @@ func (f *Finder) trace(frames []*findings.TraceFrame, single bool) {
 	f.DropTail()
 }
 
-// withLine returns frames if one of them has a line. Otherwise it returns a copy whose
-// innermost frame has the file and line of at. frames does not change, since other findings may
+// withLine returns frames if one of them has a line. Otherwise it returns a copy whose innermost
+// frame has the file and line of the frame at. frames does not change, since other findings may
 // share it.
 func withLine(frames []*findings.TraceFrame, at *findings.TraceFrame) []*findings.TraceFrame {
 	if slices.ContainsFunc(frames, func(f *findings.TraceFrame) bool { return f.HasLine }) {

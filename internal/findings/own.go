@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// maxVerdicts bounds the paths that an Own remembers: a program of 10,000 source files has as many,
-// which take 2 MB at 100 bytes a path.
+// maxVerdicts bounds the paths that an Own remembers: a program of 10,000 source files has as many
+// paths. At 100 bytes each, they take 2 MB.
 const maxVerdicts = 16 << 10
 
 // An OwnRule makes frames a program's own, or the system's, if their source file or object matches

@@ -38,7 +38,7 @@ type Baseline struct {
 	lines   []baselineLine // lines in the order of the file, without the first line
 
 	// Foreign is the number of the first line that is not an error, not empty and not a comment
-	// after #. 0 means that there is none.
+	// after #. It is 0 if there is no such line.
 	Foreign int
 }
 

@@ -23,7 +23,8 @@ type mutation struct {
 
 // For each threat in SECURITY.md, testdata/guards.txt has a guard, and a test that must fail
 // without the guard. The short form checks that the guards are still in their files, and runs only
-// the tests of internal/escape, which compile quickly; make guards runs all.
+// the tests of internal/escape, which compile quickly. The command "make guards" runs the tests of
+// all guards.
 func TestGuardsAreTested(t *testing.T) {
 	threats, mutations := threatRows(t), readMutations(t)
 	for i, row := range threats {

@@ -63,7 +63,7 @@ func (c *chunk) add(text []byte, ended bool) {
 }
 
 // addRow adds a line of a backtrace. backtrace is the number of the backtrace that begins with the
-// line: 0 if that backtrace is not on the page, negative if none begins.
+// line. It is 0 if that backtrace is not on the page, and negative if no backtrace begins.
 func (c *chunk) addRow(r *Row, backtrace int) {
 	text := c.begin()
 	if backtrace >= 0 {

@@ -89,9 +89,9 @@ func (c *entryCutter) cut(data, p []byte, kind lines.Kind) (b []byte, _ lines.Ki
 	return b, kind, rest
 }
 
-// unfinished keeps data, or returns it as a part if the entry is too long. c.tail has the first had
-// bytes of data. data ends within a field. size is the length of that field if it is binary and the
-// length is known, otherwise 0.
+// unfinished keeps data, or returns it as a part if the entry is too long. c.tail already has the
+// beginning of data: had bytes. data ends within a field. size is the length of that field if it is
+// binary and the length is known, otherwise 0.
 func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, kind lines.Kind, rest []byte) {
 	field := data[c.at:]
 	if !c.long && len(data) <= maxLine && size <= maxLine || size == 0 && bytes.IndexByte(field, '=') < 0 && len(field) < maxLine {
@@ -113,9 +113,9 @@ func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, k
 }
 
 // fieldLength returns the length of the first field in b with its line end, or of the empty line
-// that ends an entry. The first from bytes of b are known to have no line end. n is 0 if the end of
-// the field is missing. size is then the length of a binary field, if known, and searched is the
-// value of from for the next call.
+// that ends an entry. The bytes b[:from] are known to have no line end. n is 0 if the end of the
+// field is missing. size is then the length of a binary field, if known, and searched is the
+// argument from of the next call.
 func fieldLength(b []byte, from int) (n int, size uint64, searched int, end bool) {
 	i := bytes.IndexByte(b[from:], '\n')
 	if i < 0 {

@@ -217,7 +217,7 @@ func (w *walk) value(path string, inArray bool) bool {
 	return true
 }
 
-// leaveOut copies the record up to from, and continues at to.
+// leaveOut copies the record up to the offset from, and continues at the offset to.
 func (w *walk) leaveOut(from, to int) {
 	w.out.WriteString(w.record[w.copied:from])
 	w.copied = to

@@ -191,8 +191,8 @@ func (s *sealer) begin(l *seal) {
 }
 
 // end ends the current line. done is the number of lines that the filter does not hold as a
-// backtrace. module is the number of the held module line, or 0: the current line, or an earlier
-// one into which the current line may have merged.
+// backtrace. module is the number of the module line that the filter holds, or 0. That line is the
+// current line, or an earlier line with which the current line may have been merged.
 func (s *sealer) end(done, module int64) {
 	l := s.cur
 	s.cur = nil

@@ -195,8 +195,8 @@ func (g *callGraph) stackBelow(rng *rand.Rand, n int, inMain []uint64) (addrs []
 	}
 }
 
-// namesMoved judges a stack that ends at the entry, in a process of another build, whose code has
-// moved from the function of one frame on. It returns the number of located frames, and the number
+// namesMoved judges a stack that ends at the entry, in a process of another build: the code from
+// the function of one frame on has moved. It returns the number of located frames, and the number
 // of frames located in a wrong function.
 func (g *callGraph) namesMoved(rng *rand.Rand, addrs []uint64, entry uint64) (found, misnamed int) {
 	moved := 16 * (1 + rng.Uint64N(1<<12))

@@ -120,7 +120,7 @@ func (e *election) refine(in *Inference, most int) (work int) {
 }
 
 // countLinks moves the addresses of outer and inner together through the code, by multiples of 16
-// bytes, to which functions are aligned. tried is the number of positions. linked is the number of
+// bytes, the alignment of functions. tried is the number of positions. linked is the number of
 // positions at which a direct call that ends at outer's address leads to inner's function.
 func (e *election) countLinks(outer, inner *Frame) (linked, tried int) {
 	const align = 16

@@ -72,7 +72,7 @@ type linePart struct {
 }
 
 // FrameBegins marks the start of a frame in the current line of output. Continuation lines of the
-// frame are indented by indent columns from there.
+// frame are indented by indent columns from the frame's start.
 func (k *Display) FrameBegins(at, indent int) {
 	if k != nil {
 		k.frame, k.indent = at, indent

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A failingContent returns err for reads at from or later.
+// A failingContent returns err for reads at the offset from or later.
 type failingContent struct {
 	*modelContent
 	from int64

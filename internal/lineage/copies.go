@@ -172,8 +172,8 @@ func (l *Log) unpackedCopies(ctx context.Context, open Opener, beside *Family, o
 }
 
 // takeRest claims the archive c of a file that was read up to off, and returns the step that
-// continues in c. more is false if c ends at off, or if another log reads it. The only error is
-// ErrLater.
+// continues in c. more is false if c ends at off, or if another log reads the archive. The only
+// error is ErrLater.
 func (l *Log) takeRest(ctx context.Context, c Content, off int64) (step Step, more bool, err error) {
 	if step, err = stepAt(c, off); err != nil {
 		return step, false, ErrLater

@@ -34,7 +34,8 @@ func NewLog(name string, records *Records) *Log {
 	return &Log{Name: name, records: records, leftOut: make(map[ID]time.Time), archiveOf: make(map[ID]File)}
 }
 
-// Known reports whether a log reads c or has read it. If c was closed, reading continues at from.
+// Known reports whether a log reads c or has read it. If c was closed, reading continues at the
+// offset from.
 func (l *Log) Known(c Content) (from int64, known bool) {
 	r, known := l.records.recordOf(c)
 	return r.mark.Off, known && r.read

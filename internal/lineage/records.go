@@ -258,9 +258,9 @@ func (l *Log) ignore(open Opener, c File) bool {
 	return true
 }
 
-// prune replaces the records of read files that no longer exist by marks. These files are neither
-// in the family there nor the current file now. prune does nothing if the family is partial: a file
-// that reappears would be read again.
+// prune replaces the records of read files that no longer exist by marks. A file no longer exists
+// if it is neither in the given family nor the current file. prune does nothing if the family is
+// partial: a file that reappears would be read again.
 func (l *Log) prune(there *Family, now Content) {
 	if there.Partial {
 		return

@@ -127,7 +127,7 @@ var (
 	escape  = []byte{'\x1b'}
 )
 
-// nextMark returns the offset of the first mark in b from at on, or len(b).
+// nextMark returns the offset of the first mark in b[at:], as an offset in b, or len(b).
 func nextMark(b []byte, at int, mark []byte) int {
 	if i := bytes.Index(b[at:], mark); i >= 0 {
 		return at + i

@@ -9,9 +9,9 @@ var hasAVX2 = sync.OnceValue(askAVX2)
 
 func askAVX2() bool
 
-// findOpenAVX2 returns the offset of the first "{{{" in b. Without one, at is less than 34 bytes
-// before the end of b. lines is the number of line ends before at. findOpenAVX2 needs AVX2 and
-// POPCNT.
+// findOpenAVX2 returns the offset of the first "{{{" in b. If b has none, the result at is less
+// than 34 bytes before the end of b. The result lines is the number of line ends in b[:at].
+// findOpenAVX2 needs AVX2 and POPCNT.
 //
 //go:noescape
 func findOpenAVX2(b []byte) (at, lines int)

@@ -67,7 +67,8 @@ func (t *symbols) nextScanned(from uint64, in *Section, section uint16) (addr ui
 	return addr, ok
 }
 
-// nextListed implements NextSymbol with the list. section is the index of in.
+// nextListed implements NextSymbol with the list. The parameter section is the index of the Section
+// in.
 func (t *symbols) nextListed(from uint64, in *Section, section uint16) (addr uint64, ok bool) {
 	n := &t.rarely().next
 	if n.codes == nil {

@@ -10,7 +10,8 @@ import (
 
 // limits of the table of words
 const (
-	// first searches for a word, which read all names: making the table takes as long as 3 searches
+	// searches for a word that read all names, before a table is made: making it takes as long as 3
+	// searches
 	linearWords = 1
 	maxWords    = 4 << 20 // words of a symbol table; a large C++ program has about 8 in each name
 	maxDigits   = 4       // digits of the length of a word

@@ -35,8 +35,8 @@ func copied(t *testing.T, dir, fixture string) string {
 	return path
 }
 
-// mapCode maps the first page of a file as executable memory, at an address if at is not nil, and
-// returns the address.
+// mapCode maps the first page of a file as executable memory, at the given address unless it is
+// nil, and returns the address.
 func mapCode(t *testing.T, path string, at unsafe.Pointer) unsafe.Pointer {
 	t.Helper()
 	f, err := os.Open(path)

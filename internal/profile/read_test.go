@@ -143,8 +143,8 @@ func TestProfilesStayWithinTheirMemory(t *testing.T) {
 	}
 }
 
-// Stacks that need more memory as a tree than the budget has are refused in the forms that need the
-// tree, and printed in the others.
+// In forms of output that need stacks as a tree, stacks that do not fit into the budget as a tree
+// are refused. In other forms they are printed.
 func TestTreesOfStacksStayWithinTheirMemory(t *testing.T) {
 	var heap strings.Builder
 	heap.WriteString("heap profile: 1: 1 [1: 1] @ heapprofile\n")

@@ -25,7 +25,8 @@ type traceFile struct {
 	head  []byte // first bytes, which show the format
 }
 
-// regularTrace returns in as a traceFile, or nil if in is not a regular file of DHAT or Massif.
+// regularTrace returns the input in as a traceFile, or nil if it is not a regular file of DHAT or
+// Massif.
 func regularTrace(in io.Reader) *traceFile {
 	f, ok := in.(*os.File)
 	if !ok {

@@ -100,7 +100,8 @@ type suppressions struct {
 }
 
 // A stackLines has the lines of a stack in a suppression, by name and by object file. named is set
-// if an own function is among the names. Otherwise a suppression of obj: lines would hide too much.
+// if an own function is among the names. A suppression of obj: lines for a stack without an own
+// function would hide too much.
 type stackLines struct {
 	names, objects []string
 	named          bool
