@@ -99,7 +99,7 @@ func (p *Program[V]) Flags() iter.Seq[*Flag[V]] {
 	}
 }
 
-// Flag returns the first flag called name that a command of the set in has, or nil.
+// Flag returns the first flag called name that a command in the given set has, or nil.
 func (p *Program[V]) Flag(name string, in CommandSet) *Flag[V] {
 	for f := range p.Flags() {
 		if f.Name == name && f.In&in != 0 {

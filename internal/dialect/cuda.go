@@ -32,7 +32,8 @@ type hostPlace struct {
 	name, open, end  int // offsets of the function, of " [0x", and after "]"
 }
 
-// hostPlaceIn parses a line with a host frame, whose offset in brackets is at the given offset.
+// hostPlaceIn parses a line with a host frame, whose offset in brackets begins at the given index
+// of b.
 func hostPlaceIn(b []byte, at int) (p hostPlace, ok bool) {
 	p.start = bytes.Index(b[:at], []byte(hostFrame))
 	if p.start < 0 || !hasAt(b, 0, hostMargin) || b[at-1] != '[' || b[at-2] != ' ' && b[at-2] != ':' {

@@ -102,7 +102,8 @@ func matchWinDbg(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchFaultOffset matches the line of the Windows event log whose offset is at the given offset.
+// matchFaultOffset matches the line of the Windows event log whose fault offset begins at the given
+// index.
 func matchFaultOffset(_ *Reader, l *Line, at int) bool {
 	const mark = "Fault offset: "
 	if !endsWith(l.Text, at, mark) {
@@ -121,8 +122,8 @@ func ofWasmtime(name []byte) (is, named bool) {
 	return number || len(function) > 0 && (string(module) == "<unknown>" || bytes.HasSuffix(module, []byte(".wasm"))), !number
 }
 
-// matchWasm matches a nameless function of WebAssembly, whose offset in the module is at the given
-// offset.
+// matchWasm matches a nameless function of WebAssembly, whose offset in the module begins at the
+// given index of the line.
 func matchWasm(_ *Reader, l *Line, at int) bool {
 	b := l.Text
 	if !endsWith(b, at, "]:") {

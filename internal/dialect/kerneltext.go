@@ -39,8 +39,8 @@ func (t *kernelTexts) setKernel(k *Kernel) {
 	}
 }
 
-// find returns the meaning of the text that begins at from and has its distance at the given
-// offset, or nil if the text is not a frame. The result is valid until the next call.
+// find returns the meaning of the text that begins at b[from] and has its distance at b[at], or nil
+// if the text is not a frame. The result is valid until the next call.
 func (t *kernelTexts) find(b []byte, from, at int, c *modules) *kernelText {
 	slash := hexDigits(b, at+2)
 	if !hasAt(b, slash, "/0x") {

@@ -123,7 +123,7 @@ func (p *bare) set(text []byte) bool {
 	return len(p.cuts) > 0
 }
 
-// behind returns the offset in the whole line of the bare line's offset at, before any sequences
+// behind converts an offset in the bare line to the offset in the whole line, before any sequences
 // removed there.
 func (p *bare) behind(at int) int {
 	i := sort.Search(len(p.cuts), func(i int) bool { return p.cuts[i].at >= at })
@@ -133,8 +133,8 @@ func (p *bare) behind(at int) int {
 	return at + p.cuts[i-1].total
 }
 
-// of returns the offset in the whole line of the bare line's byte at the given offset, after any
-// sequences removed there.
+// of converts the offset of a byte in the bare line to the offset of this byte in the whole line,
+// after any sequences removed there.
 func (p *bare) of(at int) int { return p.behind(at+1) - 1 }
 
 // span returns the Span of s in the whole line, without sequences at its ends.

@@ -28,8 +28,8 @@ var exactBefore = [][]byte{
 	[]byte("pc : "), []byte("PC is at "), []byte("IP is at "), []byte("EIP: "), []byte("rip: "), []byte("IP: "),
 }
 
-// matchKernel matches the functions in a line. The offset in the first function is at the given
-// offset.
+// matchKernel matches the functions in a line. The offset in the first function begins at the given
+// index of the line.
 func matchKernel(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	for range maxAnchors {

@@ -57,7 +57,7 @@ type mongoTrace struct {
 	}
 }
 
-// matchMongo matches a line whose first frame has its offset at the given offset. At other offsets
+// matchMongo matches a line whose first frame has its offset at the given index. At other indexes
 // it returns false, so a line is parsed only once.
 func matchMongo(r *Reader, l *Line, at int) bool {
 	b := l.Text

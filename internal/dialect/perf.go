@@ -169,7 +169,8 @@ func matchPerfMap(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// matchStrace matches a frame of strace -k whose offset in the file begins at the given offset.
+// matchStrace matches a frame of strace -k whose offset in the file begins at the given index of
+// the line.
 func matchStrace(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const mark = " > /"

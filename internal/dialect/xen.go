@@ -18,7 +18,7 @@ var xen = Dialect{
 	Sample: "(XEN)    [<ffff82d040205678>] F domain.c#idle_loop+0x56/0x78",
 }
 
-// matchXen matches a frame whose offset in its function begins at the given offset.
+// matchXen matches a frame whose offset in its function begins at the given index of the line.
 func matchXen(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const mark = "(XEN)"

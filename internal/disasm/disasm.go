@@ -31,7 +31,7 @@ const maxX86 = 15 // bytes of an instruction
 //	2a:* 48 89 50 10             mov %rdx,0x10(%rax)  <-- trapping instruction
 //
 // On x86 the code may begin within an instruction. Lines then skips its first bytes, to make an
-// instruction begin at offset at. Lines panics if at is outside of code.
+// instruction begin at the given offset. Lines panics if that offset is outside of code.
 func Lines(machine Machine, code []byte, at int) (lines []string) {
 	from, decode := 0, arm64Text
 	if machine == X86 {

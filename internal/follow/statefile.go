@@ -175,8 +175,8 @@ func (w *saver) secure() error {
 	return w.report(err)
 }
 
-// grown reports whether a journal of size bytes, whose first record has first bytes, should be
-// rewritten.
+// grown reports whether a journal should be rewritten. size is the size of the journal, and first
+// the size of its first record, in bytes.
 func grown(size, first int64) bool { return size > max(compactSize, compactTimes*first) }
 
 // renewed rewrites the file, unless it was replaced since file was opened.

@@ -82,7 +82,7 @@ func (s *Sockets) Datagrams(name string) bool {
 	return slices.ContainsFunc(s.all, func(k socket) bool { return k.name == name && !k.stream })
 }
 
-// missing returns the error for a name with n sockets of the wanted kind, or nil unless n is 0.
+// missing returns the error for a name with n sockets of the wanted kind, or nil if n is not 0.
 func (s *Sockets) missing(name, kind string, n int) error {
 	switch {
 	case n > 0:
