@@ -79,7 +79,7 @@ func (f *framer) resize(n int) bool {
 }
 
 // take is called after n bytes were read into the result of room. It returns the whole lines so
-// far, or a part of a line that exceeds most. The result is valid until the next call of room.
+// far, or a part of a line that exceeds f.most. The result is valid until the next call of room.
 func (f *framer) take(n int) []byte {
 	f.have += n
 	if f.few++; n > smallFrame/2 {

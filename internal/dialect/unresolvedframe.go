@@ -107,10 +107,10 @@ func (c *modules) symfilterFrame(b []byte, at int) (addr uint64, m place, open i
 	return addr, m, open, ok && !m.id.IsZero()
 }
 
-// addressInSentence adds the address of code or data whose offset begins at the given offset, and
-// returns its end: MODULE+0xOFFSET (BuildId: HEX). Any text may precede the module's name.
-// addressInSentence takes the name to begin after a blank or a mark, although a name may contain
-// one.
+// addressInSentence adds the address of code or data whose offset begins at the given index of the
+// line, and returns its end: MODULE+0xOFFSET (BuildId: HEX). Any text may precede the module's
+// name. addressInSentence takes the name to begin after a blank or a mark, although a name may
+// contain one.
 func (c *modules) addressInSentence(l *Line, at int) (end int, ok bool) {
 	b := l.Text
 	plus := at - 1

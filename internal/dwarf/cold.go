@@ -28,7 +28,7 @@ type coldRun struct {
 func (c *coldRun) release() { *c = coldRun{} }
 
 const (
-	// bytes of a line program from which another goroutine runs it: shorter programs take less time
+	// bytes from which a line program may run in another goroutine: shorter programs take less time
 	// than waking up another processor, 0.1 ms
 	apartProgram = 32 << 10
 	// apartProgram for the first lookup in a file, which also has to create the thread

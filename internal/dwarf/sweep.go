@@ -53,8 +53,9 @@ func settleNear(near []unitRange, addr uint64) (unit uint64, sure bool) {
 }
 
 // settle returns the unit that sweep would assign to addr. near has all ranges that start at addr
-// or below and end above addr-within. sure is false if they do not suffice. They suffice if at most
-// one range covers some byte from addr-within to addr: ranges before that byte cannot matter.
+// or below and end above addr-within. sure is false if these ranges do not suffice. They suffice if
+// at most one range covers some byte from addr-within to addr: ranges before that byte cannot
+// matter.
 func settle(near []unitRange, addr, within uint64) (unit uint64, sure bool) {
 	type edge struct {
 		addr  uint64

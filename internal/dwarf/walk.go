@@ -129,8 +129,8 @@ type openEntry struct {
 	value uint64
 }
 
-// around returns the open entries around w's current entry, and the value of the innermost; outer
-// if there are none.
+// around returns the open entries around w's current entry, and the value of the innermost one, or
+// outer if there are none.
 func (o openEntries) around(w *entryWalk, outer uint64) (openEntries, uint64) {
 	for len(o) > 0 && o[len(o)-1].depth >= w.low {
 		o = o[:len(o)-1]

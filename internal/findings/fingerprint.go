@@ -26,8 +26,8 @@ type frameNames struct {
 	n     int
 }
 
-// add adds name up to its first NUL, unless the list has it or has most names. So recursion, of one
-// function or of several that call each other, adds nothing.
+// add adds name up to its first NUL, unless the list already has it, or has the maximum number of
+// names. So recursion, of one function or of several that call each other, adds nothing.
 func (l *frameNames) add(name string, most int) {
 	if l.n == most {
 		return

@@ -102,8 +102,9 @@ func (t *Trace) rememberPlace(f *Frame) {
 	k.places[f.Key] = f.Place
 }
 
-// runInKernel checks f, a frame in a kernel or in one of its modules. The proof is a function of
-// the logged name and size in the file.
+// runInKernel checks f, a frame in a kernel or in one of its modules. For a named function, the
+// proof is a function of the logged name and size in the file. For a bare address, see
+// runAtAddress.
 func (c *check) runInKernel(f *Frame) {
 	if f.Kind == dialect.InKernel {
 		c.runAtAddress(f)

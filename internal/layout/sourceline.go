@@ -30,9 +30,9 @@ func AppendSourceLine(dst []byte, number uint32, line []byte, column uint32) (_ 
 }
 
 // appendSourceColumns appends the number and text of a source line for people. Tabs become blanks;
-// control characters and invalid UTF-8 become visible. Text wider than most columns is cut, and
-// ends with dots. Each character counts as one column. Markup elements in the text become plain
-// text.
+// control characters and invalid UTF-8 become visible. Text wider than the maximum number of
+// columns is cut, and ends with dots. Each character counts as one column. Markup elements in the
+// text become plain text.
 //
 // caret is the number of blanks before a caret below the byte at column, which counts from 1. It is
 // negative if column is 0, or if the byte is not appended.

@@ -82,8 +82,8 @@ func searchBySets(b []byte, sets *dialect.MarkBytes) (at, lines int) {
 	return at, bytes.Count(b[:at], newline)
 }
 
-// checkFindMark compares Find, and the search with vectors, with the naive searches, for the first
-// mark in b and all that follow. It also compares one search for all marks with a search for each.
+// checkFindMark compares Find, FindEscaped and a Search with naive searches, for each mark in b. It
+// also compares one Search for all marks with a new Search after each mark.
 func checkFindMark(t *testing.T, b []byte) {
 	t.Helper()
 	all := NewSearch(b, nil)

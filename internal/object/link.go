@@ -57,7 +57,8 @@ type PackageNote struct {
 const ntFDOPackaging = 0xcafe1a7e
 
 // PackageNote returns the packaging metadata of the file. ok is false if the metadata is missing,
-// or is not a JSON object of strings. Like [BuildID] it reads at most 1 MiB of notes.
+// is not a JSON object of strings, or has none of the fields. Like [BuildID] it reads at most 1 MiB
+// of notes.
 func (f *File) PackageNote() (p PackageNote, ok bool) {
 	if f.closed {
 		return p, false

@@ -53,8 +53,8 @@ func openProcess(pid int) *process {
 	return &process{view: view{pid: pid}, folder: folder}
 }
 
-// readFile returns up to most bytes of a file in the process's folder. cut is set if the file
-// has more.
+// readFile returns a file in the process's folder, up to the given number of bytes. cut is set if
+// the file has more.
 func (of *process) readFile(name string, most int64) (text []byte, cut bool, err error) {
 	f, err := of.folder.Open(name)
 	if err != nil {

@@ -70,8 +70,8 @@ type Object struct {
 	awaited *Awaited      // set once the search for the debug file has begun
 }
 
-// NewObjects returns the Objects of a report. Files after the first most ones are not opened. If
-// keep is set, the files stay open until Close.
+// NewObjects returns the Objects of a report. At most the given number of files are opened. If keep
+// is set, the files stay open until Close.
 func NewObjects(o *Options, most int, keep bool) *Objects {
 	return &Objects{o: o, most: most, keep: keep}
 }
@@ -145,8 +145,8 @@ func (all *Objects) Named(name string) *Object {
 	return f
 }
 
-// Changed checks up to most files of the current report, chosen at random. It reports whether one
-// was replaced or removed, or has appeared since it was searched for.
+// Changed checks up to the given number of files of the current report, chosen at random. It
+// reports whether one was replaced or removed, or has appeared since it was searched for.
 func (all *Objects) Changed(most int) bool {
 	for _, f := range all.all {
 		if f.turn != all.turn {

@@ -34,9 +34,9 @@ func newText(data []byte) *text {
 
 func (t *text) size() int64 { return entryCost + int64(len(t.data)) + 4*int64(len(t.starts)) }
 
-// around returns line n, counted from 1, and up to most lines before and after it, without line
-// ends. first is the number of the first returned line. t must have line n. The lines alias the
-// text.
+// around returns line n, counted from 1, and up to the given number of lines before and after it,
+// without line ends. first is the number of the first returned line. t must have line n. The lines
+// alias the text.
 func (t *text) around(n, most int) (first int, lines [][]byte) {
 	first = max(1, n-most)
 	last := min(t.lines, n+most)

@@ -69,7 +69,7 @@ func (h *heap) clear(node uint32) { h.lengths[node] = 0 }
 
 // large appends to found the indexes in a node's heap whose options would get shares of at least
 // small. The shares divide amount among all options by their remaining costs, whose sum is total.
-// large stops when found has more than most indexes.
+// large stops when found has more indexes than the parameter most.
 func (h *heap) large(found []uint32, node uint32, amount, total, small int64, most int) []uint32 {
 	options := h.of(node)
 	is := func(i uint32) bool {

@@ -52,8 +52,8 @@ func (f *Format) Open(packed io.Reader, memory *Memory) (*Reader, error) {
 	return m, nil
 }
 
-// All returns the unpacked bytes of packed. It fails if they, or the decoder's memory, exceed most
-// bytes, or if other bytes follow the members.
+// All returns the unpacked bytes of packed. The parameter most bounds these bytes and the decoder's
+// memory. All fails at this bound, or if other bytes follow the members.
 func (f *Format) All(packed io.Reader, most int) ([]byte, error) {
 	m, err := f.Open(packed, NewMemory(int64(most)))
 	if err != nil {
