@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A followed file is unpacked only if it has the name of a compressed file. Bytes after the
-// compressed data are text.
+// Standard input is unpacked if it begins like a compressed file. A followed file is unpacked only
+// if it also has the name of a compressed file. Bytes after the compressed data are text.
 func TestPackedBytesSilenceNoLog(t *testing.T) {
 	packed := gzipped("packed\n").String()
 	log := strings.Repeat("a line that is not packed\n", 1000)

@@ -45,7 +45,7 @@ type seat struct {
 	left     bool
 }
 
-// ofPeer returns the maximum number of seats of one peer in a room with most seats.
+// ofPeer returns the maximum number of seats of one peer in a room with the given number of seats.
 func ofPeer(most int) int { return most - most/4 }
 
 // enter takes a seat for a connection other than HTTP. It returns nil if no seat is free for the

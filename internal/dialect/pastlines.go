@@ -34,7 +34,7 @@ func (h *history) lastLines(n int64) []byte {
 // the Reader has read. It counts only lines after the line to.
 func (h *history) unread(to int64) int64 { return h.number - max(h.pastAt-1, h.readTo, to) - 1 }
 
-// follows reports whether the previous line has a frame, or satisfies the condition is.
+// follows reports whether the previous line has a frame, or meets the given condition.
 func (h *history) follows(is func(b []byte) bool) bool {
 	h.asked++
 	if h.frameAt == h.number-1 {

@@ -98,8 +98,8 @@ func (j *workflowJob) commands() []string {
 	return all
 }
 
-// Jobs may only run git, and scripts and targets of the repository, with the Go version of go.mod.
-// They may only read the repository.
+// Jobs may only run git, cat, and scripts and Makefile targets of the repository, in containers
+// with the Go version of go.mod. They may only read the repository.
 func TestWorkflowsRunTheScriptsOfTheRepository(t *testing.T) {
 	makefile, scripts := string(read(t, "Makefile")), 0
 	for name, w := range workflows(t) {

@@ -201,7 +201,7 @@ func (e *pprofWriter) fields() {
 // sendSize is the number of bytes collected before a write.
 const sendSize = 64 << 10
 
-// send writes the finished fields if they have more than most bytes.
+// send writes the finished fields if they exceed the given number of bytes.
 func (e *pprofWriter) send(most int) {
 	if len(e.out) <= most {
 		return
