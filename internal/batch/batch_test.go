@@ -273,8 +273,7 @@ func TestErrorsOfTheBodyAreReturned(t *testing.T) {
 	}
 }
 
-// Unknown members are skipped, even if they are as large as the body, and nested as deep as a
-// request may be.
+// Unknown members are skipped if they are valid JSON and not nested too deeply.
 func TestUnknownMembersAreSkipped(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{`{"a":[1,{"b":[null,true,"x"]}]}`, ""},

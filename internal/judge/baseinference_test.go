@@ -196,8 +196,8 @@ func TestABaseHoldsForLaterTraces(t *testing.T) {
 	}
 }
 
-// The error of a frame without a base has the number of further return addresses that would prove
-// one.
+// The error of a frame without a base has the approximate number of further return addresses that
+// would prove a base.
 func TestABaseThatIsNotProvedSaysWhatIsMissing(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
