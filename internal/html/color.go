@@ -56,7 +56,8 @@ func appendLine(dst, text []byte, as form) []byte {
 // maxSequence bounds the parameters of a colour sequence, as in package markup.
 const maxSequence = 64 // bytes
 
-// sequence returns the length of the colour sequence at the beginning of text, or 0.
+// sequence returns the length of the colour sequence at the beginning of text, which starts with
+// ESC, or 0.
 func sequence(text []byte) int {
 	if len(text) < 3 || text[1] != '[' {
 		return 0

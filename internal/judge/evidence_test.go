@@ -221,8 +221,8 @@ func TestFramesOfOneStackGoTogether(t *testing.T) {
 // A frame that calls could link to its neighbours in the file, but do not, needs four calls, or six
 // if no call precedes its address. If a call leads elsewhere, no number is enough, except in an
 // operator's file and in a signal trampoline. Frames without such neighbours need no calls. If the
-// base of the file is inferred, an unclear call or a call that leads elsewhere refutes a frame that
-// no other call links.
+// base of the file is inferred, an unclear call, or a call that leads elsewhere, leaves a frame
+// unproven unless another call links it.
 func TestFramesThatNoCallConnects(t *testing.T) {
 	_, returns := thisProgram(t)
 	given := verdict{image: &Image{Path: "/opt/shop", Given: true}}
