@@ -52,8 +52,9 @@ func TestReplacedFilesWithoutBuildIDAreReadAgain(t *testing.T) {
 	}
 }
 
-// replacedFile rebuilds the file with this flag, with this many lines between the two traces. The
-// first trace ends after 256 lines.
+// replacedFile filters a trace, rebuilds the program with this flag, and filters a second trace
+// after this many lines of text. The frames of the second trace must be those of the new program. A
+// trace ends after 256 lines of text, so after fewer lines the first trace is still open.
 func replacedFile(t *testing.T, flag string, lines int) {
 	text := strings.Repeat("text\n", lines)
 	dir := t.TempDir()

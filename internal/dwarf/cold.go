@@ -28,8 +28,8 @@ type coldRun struct {
 func (c *coldRun) release() { *c = coldRun{} }
 
 const (
-	// bytes from which a line program may run in another goroutine: shorter programs take less time
-	// than waking up another processor, 0.1 ms
+	// smallest line program, in bytes, that may run in another goroutine: a shorter program takes
+	// less time than waking another processor, 0.1 ms
 	apartProgram = 32 << 10
 	// apartProgram for the first lookup in a file, which also has to create the thread
 	firstProgram = 256 << 10

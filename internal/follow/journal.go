@@ -29,7 +29,8 @@ const (
 	stateMode    = fs.FileMode(0o600) // it contains names of files and programs
 	// bytes of a state file: enough for the names of about 200,000 files
 	maxState = 128 << 20
-	// bytes of context of all files; beyond this number, the lines of a file are read again
+	// bytes of saved context of all files together; a context beyond this limit is not saved, and
+	// the lines of its file are read again
 	maxContexts = 16 << 20
 	compactSize = 1 << 20 // bytes of a journal that is not rewritten yet
 	// a larger journal is rewritten at this many times the size of its first record

@@ -6,7 +6,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// A check compares the file of a name with the last state that its source has read.
+// A check finds out whether the file at path has changed since s last read its state. id, size and
+// mtime are from that state.
 type check struct {
 	s       *source
 	path    string

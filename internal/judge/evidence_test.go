@@ -127,7 +127,7 @@ func placed(frames []*Frame) (n int) {
 	return n
 }
 
-// A return address without a call before it ends the use of the file for all stacks of its process,
+// If no call precedes a return address, the file is no longer used for any stack of that process,
 // even in later traces. Doubt is called if frames were located before. Stacks of another process
 // are not affected, since it may have loaded another build.
 func TestAFailureWithdrawsTheFileForItsProcess(t *testing.T) {

@@ -28,9 +28,9 @@ type Policy struct {
 	// Local keeps the right to connect to Unix sockets.
 	Local bool
 
-	// Listen keeps binding and listening on TCP and UDP ports. Sockets lists folders in which
-	// the process makes and removes sockets, and listens on them. Either keeps accepting
-	// connections.
+	// Listen keeps the right to bind and listen on TCP and UDP ports. Sockets lists folders in
+	// which the process may create and remove sockets, and listen on these sockets. Each of the two
+	// also keeps the right to accept connections.
 	Listen  bool
 	Sockets []string
 

@@ -59,13 +59,14 @@ var forges = map[string]struct{ site, at string }{
 	"cgit":    {"", "/tree/{rel}?id={rev}#n{line}"},
 }
 
-// ParseTemplate parses text, or returns the template with that name. text is one of these:
+// ParseTemplate returns the template that text describes. text is one of these:
 //
 //   - a URL with fields, such as "https://code.example/{rel}#L{line}"
-//   - a name: default, file, vscode, vscodium, emacs, kitty, textmate or macvim
+//   - the name of a template: default, file, vscode, vscodium, emacs, kitty, textmate or macvim
 //   - a repository: "github:OWNER/REPO@REV", or the same with gitlab or forgejo
 //   - a repository by its URL, such as "cgit:URL@REV" or "gitlab:URL@REV"
-//   - debuginfod: the server with the URL server, which must not be empty
+//   - "debuginfod": source files of the debuginfod server whose URL is the parameter server, which
+//     must not be empty
 //   - "none" or "": the Template is nil
 //
 // The scheme of a URL must not be javascript, data or vbscript, which a page would run.
