@@ -31,7 +31,8 @@ func peers(bin, name string) (rows []workload) {
 		row := what + ", " + name + ", gdb"
 		rows = append(rows, workload{name: row, log: addresses(bin, n), goals: "wall 1, peak 1",
 			commands: func(b *binaries, command, _ string) (other, mine *contender) {
-				questions, _ := os.ReadFile(b.logPath(row)) // if the file is missing, the later read fails
+				// if the file is missing, the later read fails
+				questions, _ := os.ReadFile(b.logPath(row))
 				argv := []string{"gdb", "-nx", "-batch"}
 				for address := range strings.FieldsSeq(string(questions)) {
 					argv = append(argv, "-ex", "info line *"+address)

@@ -322,7 +322,8 @@ func TestWaitingForAMemberEndsWithTheContext(t *testing.T) {
 			_, err := s.get(t.Context(), unpackedKey{}, func() (*tempFile, error) {
 				close(began)
 				<-end
-				return nil, context.Canceled // as if the context of the inflating goroutine had ended
+				// as if the context of the inflating goroutine had ended
+				return nil, context.Canceled
 			})
 			if !errors.Is(err, context.Canceled) {
 				t.Error(err)

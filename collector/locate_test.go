@@ -23,7 +23,8 @@ func TestLocateThenName(t *testing.T) {
 			if got := textOf(located); !strings.Contains(got, "(libledger.so+0x1917) (BuildId: eecd138796b4297ca7ee7bb08854e1173fee4bff)\n") || strings.Contains(got, "{{{bt") {
 				t.Errorf("the edge:\n%s", got)
 			}
-			for i, record := range recordsOf(located) { // no two records share a context, as with any replica
+			// no two records share a context, as with any replica
+			for i, record := range recordsOf(located) {
 				consume(t, gateway, batchOf(string(rune('a'+i)), record.Body().Str()))
 			}
 		} else {
@@ -42,7 +43,8 @@ func TestLocateThenName(t *testing.T) {
 func TestUnresolvedAddressesOfARecordAreCounted(t *testing.T) {
 	const frame = "{{{bt:3:0x00007ffff7df324a:ra}}}" // in a file without a debug file
 	lines := linesOf(t, "crash.log")
-	for _, first := range []string{"plain", "x 0x1 y"} { // with the second text, the records are filtered as one log
+	// with the second text, the records are filtered as one log
+	for _, first := range []string{"plain", "x 0x1 y"} {
 		p, sink := start(t, testConfig(), nil)
 		ld := batchOf("a", append([]string{first}, append(lines, frame+"\n"+frame)...)...)
 		records := ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords()

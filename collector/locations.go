@@ -331,7 +331,8 @@ type layouts interface {
 func (n *naming) findLayout(m *module) {
 	ctx, policy := n.w.now()
 	l := symbolize.Location{ID: m.id, Name: m.name}
-	if _, err := n.s.symbols.Symbolizer.Ask(ctx, nil, l, policy); err != nil { // waits at most the patience
+	// waits at most the patience
+	if _, err := n.s.symbols.Symbolizer.Ask(ctx, nil, l, policy); err != nil {
 		m.result = resultOf(err)
 		return
 	}

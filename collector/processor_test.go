@@ -148,7 +148,8 @@ func TestRecordsHaveTheOutputOfAFilter(t *testing.T) {
 		want := filtered(t, testConfig(), strings.Join(lines, "\n")+"\n")
 		for _, size := range []int{1, 7, len(lines)} {
 			if name != "crash.log" && size < len(lines) {
-				continue // frames without build IDs need the other frames of their trace in the batch
+				// frames without build IDs need the other frames of their trace in the batch
+				continue
 			}
 			p, sink := start(t, testConfig(), nil)
 			for i := 0; i < len(lines); i += size {

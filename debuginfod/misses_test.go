@@ -177,7 +177,8 @@ func TestMissesOfFewBuildIDsAreNotLookedFor(t *testing.T) {
 	for _, tt := range []struct{ ids, want int }{{0, 0}, {1, 2}, {5, 10}, {6, 1}} {
 		dir := t.TempDir()
 		for n := range tt.ids {
-			put(t, dir, testID(n).String()+"/debuginfo", []byte{1}[:min(n, 1)], 0o644) // empty: a miss
+			// empty: a miss
+			put(t, dir, testID(n).String()+"/debuginfo", []byte{1}[:min(n, 1)], 0o644)
 		}
 		root, err := os.OpenRoot(dir)
 		if err != nil {

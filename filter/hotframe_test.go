@@ -29,7 +29,8 @@ func hotFrameLog() string {
 
 // newHotPair is newPair, but the second Filter reads all frames, and both have repeats.
 func newHotPair(t *testing.T, whole bool) *pair {
-	p, other := newPair(t, whole), newPair(t, whole) // separate Symbolizers: a name costs steps once
+	// separate Symbolizers: a name costs steps once
+	p, other := newPair(t, whole), newPair(t, whole)
 	p.without = New(&p.plainOutput, other.with.o)
 	p.without.bare = false
 	return p

@@ -198,7 +198,8 @@ func TestOutputForDamagedFilesDoesNotDependOnJobs(t *testing.T) {
 			blocks []string
 		}{
 			{mapped{buildid.NewTree(tree)}, manyFrames(seed, ids)[:1]},
-			{buildid.NewTree(tree), manyTombstones(t, seed, "../testdata/debug", ids)[:1]}, // files with one reader
+			// files with one reader
+			{buildid.NewTree(tree), manyTombstones(t, seed, "../testdata/debug", ids)[:1]},
 		} {
 			want, wantFaults, _ := filteredBy(t, log.files, 1, 0, log.blocks)
 			faults[wantFaults]++

@@ -31,7 +31,8 @@ func (w *profiledTwin) own(p *pprof.Profile) []string { return names(p, w.ids) }
 // The files of a profile are found by build ID on a server, at their paths, and below --sysroot. A
 // file of another build, or one that cannot be the file that ran, is never used.
 func TestFilesOfProfiles(t *testing.T) {
-	w := newProfiledTwin(t, "clang++-19", "-fuse-ld=lld") // lld's segment offsets differ from GNU ld's
+	// lld's segment offsets differ from GNU ld's
+	w := newProfiledTwin(t, "clang++-19", "-fuse-ld=lld")
 	heap := w.heapOf(t)
 	named := w.profiled(t, "-q", heap)
 	if n, inlined := w.compare(t, named); n < 6 || inlined < 1 {
@@ -99,7 +100,8 @@ func TestFilesOfProfiles(t *testing.T) {
 	if got := messages(heap); !strings.Contains(got, w.dir+"/shop: not the file that ran: ") {
 		t.Errorf("with another file: got\n%s", got)
 	}
-	other := parsePprof(t, string(unnamed(named, nil))) // with build IDs, and the path of another file
+	// with build IDs, and the path of another file
+	other := parsePprof(t, string(unnamed(named, nil)))
 	data := bytes.Buffer{}
 	other.Write(&data)
 	if err := os.WriteFile(raw, data.Bytes(), 0o644); err != nil {

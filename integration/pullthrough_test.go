@@ -77,7 +77,8 @@ func TestClientsOfDebuginfodAskTheDaemon(t *testing.T) {
 		t.Errorf("the server behind got %d requests, want one for the debug file, the program and the source file", got)
 	}
 	behind.stop()
-	if err := os.Rename(built, built+".gone"); err != nil { // since gdb also looks for its source file
+	// since gdb also looks for its source file
+	if err := os.Rename(built, built+".gone"); err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(built + ".gone")

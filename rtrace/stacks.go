@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// Indexes of a stack's values, which are those of Go's heap profiles.
+// Indexes of a stack's values, in the order of Go's heap profiles.
 const (
 	allocObjects = iota
 	allocSpace

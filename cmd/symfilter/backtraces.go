@@ -107,7 +107,8 @@ func absolute(folders []string) (all []string) {
 // parseImage parses a value of --image, [NAME=]FILE[@BASE].
 func parseImage(word string) (m filter.Image, err error) {
 	m.Path = word
-	if _, err := os.Stat(word); err != nil { // in the name of an existing file, "=" and "@" have no meaning
+	// in the name of an existing file, "=" and "@" have no meaning
+	if _, err := os.Stat(word); err != nil {
 		if at := strings.LastIndex(m.Path, "@0x"); at > 0 {
 			base, err := strconv.ParseUint(m.Path[at+3:], 16, 64)
 			if err != nil {

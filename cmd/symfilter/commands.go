@@ -21,7 +21,7 @@ type standard struct {
 	text         io.Writer // writes to out, and keeps the error of a failed write
 }
 
-const anyNumber = 1 << 30 // of arguments: no limit
+const anyNumber = 1 << 30 // most arguments of a command without a limit
 
 // commands is the table of commands, in the order of the help. It is a function, since the commands
 // print the table: a variable would depend on itself.

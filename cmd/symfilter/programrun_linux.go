@@ -152,7 +152,7 @@ func (r *programRun) pass(signals <-chan os.Signal) {
 	for sig := range signals {
 		n, _ := sig.(syscall.Signal)
 		if r.program.EndedBefore(endGrace) && child.Ends(n) {
-			child.Die(n) // output is left, but nobody reads it
+			child.Die(n) // output remains that is not read
 		}
 		r.program.Pass(n)
 	}

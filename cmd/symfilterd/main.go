@@ -144,7 +144,8 @@ func serve(conf *daemon.Config, o *options, inherited *service.Sockets) int {
 	}
 	go func() {
 		for range hup {
-			d.Refresh(func() (*daemon.Config, error) { return daemon.Load(o.config) }) // logs its error
+			// logs its error
+			d.Refresh(func() (*daemon.Config, error) { return daemon.Load(o.config) })
 		}
 	}()
 	if err := d.Run(ctx); err != nil {

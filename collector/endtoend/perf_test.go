@@ -73,7 +73,8 @@ type recording struct {
 	data   string // file of perf
 	maps   []perfMap
 	chains [][]uint64 // addresses of each sample: the instruction, then the return addresses
-	names  [][]string // symbols of these addresses by perf, not demangled; "[unknown]" without a symbol
+	// symbols of these addresses by perf, not demangled; "[unknown]" without a symbol
+	names [][]string
 }
 
 type perfMap struct {

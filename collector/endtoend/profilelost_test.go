@@ -96,7 +96,8 @@ func TestNoProfileIsLost(t *testing.T) {
 	g.stop()
 	begin(10)
 	startGateway()
-	edge.stop() // after the start of the gateway: senders that wait for room in the queue delay the stop
+	// after the start of the gateway: senders that wait for room in the queue delay the stop
+	edge.stop()
 	edge = startEdge()
 	eventually(t, "profiles sent to stopped Collectors have come", all, edge.log)
 	sending.Wait()

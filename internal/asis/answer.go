@@ -59,7 +59,7 @@ func (l *Line) places(frames []symbolize.Frame) []place {
 	return all
 }
 
-// single returns the innermost frame. In LLVM's style, its function is that of the outermost frame,
+// single returns the innermost frame. In LLVM's style, it has the function of the outermost frame,
 // if that frame's function is from the symbol table.
 func (l *Line) single(frames []symbolize.Frame, gnu bool) place {
 	if len(frames) == 0 {

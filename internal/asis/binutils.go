@@ -387,7 +387,8 @@ func (b *binutils) debugFrames(l symbolize.Location) []place {
 			continue
 		}
 		at := place{function: f.Linkage, file: within(f.File, f.Details.Within), line: f.Line}
-		at.discriminator = b.frames[0].Details.Discriminator // that of the innermost frame, as in BFD
+		// the discriminator of the innermost frame, as in BFD
+		at.discriminator = b.frames[0].Details.Discriminator
 		at.start = f.Details.First
 		at.entry, at.linker = f.Details.Entry, f.Details.Linker
 		if f.Details.Split { // BFD reads no split units

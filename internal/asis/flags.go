@@ -107,10 +107,11 @@ var flags = [...]flag{
 
 // An LLVMFlag is a flag of llvm-symbolizer 19 with a long name, or without a value.
 type LLVMFlag struct {
-	Word   string
-	Means  string // the first spelling of the option: --basenames for -s; Word if ignored or refused
-	Valued bool   // has a value, after "="
-	Spaced bool   // the value may also be the next word
+	Word string
+	// the first spelling of the option: --basenames for -s; Word if ignored or refused
+	Means  string
+	Valued bool // has a value, after "="
+	Spaced bool // the value may also be the next word
 }
 
 // LLVMFlags returns the flags of llvm-symbolizer 19, for commands with another flag parser.

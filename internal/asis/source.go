@@ -20,7 +20,8 @@ func appendSource(b []byte, file string, line int64, count int) []byte {
 	}
 	first := max(1, line-int64(count/2))
 	last := first + int64(count) - 1
-	width := int(math.Ceil(math.Log10(float64(last)))) // columns of line numbers; as in LLVM, too few for 10
+	// columns of line numbers; as in LLVM, too few for 10
+	width := int(math.Ceil(math.Log10(float64(last))))
 	for n, printed := int64(1), 0; n <= last && len(text) > 0 && printed < maxContext; n++ {
 		var s []byte
 		s, text, _ = bytes.Cut(text, []byte{'\n'})

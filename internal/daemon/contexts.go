@@ -133,7 +133,8 @@ func (c *contexts) wake(s *session) (park *session) {
 	}
 	if c.awake.Len() >= awakeMost {
 		park = c.awake.Front().Value.(*session)
-		c.awake.MoveToBack(park.share.awake) // park may be busy: the next call returns another session
+		// park may be busy: the next call returns another session
+		c.awake.MoveToBack(park.share.awake)
 	}
 	s.share.awake = c.awake.PushBack(s)
 	return park

@@ -246,7 +246,8 @@ func TestBadHandshakes(t *testing.T) {
 	defer c.Close()
 	io.WriteString(c, "good\n")
 	await(t, d.conf.Pipelines["app"].Output.File, "good\n")
-	awaitConnections(t, d, 12) // the silent connections, the current connection, and the connection of calm
+	// the silent connections, the current connection, and the connection of calm
+	awaitConnections(t, d, 12)
 	if n := log.all["a connection is closed: the TLS handshake has failed"]; n != 1 {
 		t.Errorf("the handshakes were logged %d times: %v", n, log.all)
 	}

@@ -76,7 +76,8 @@ func (i *inspection) folder(key, dir string, report func(key, format string, arg
 func (i *inspection) socket(key, address string) {
 	for _, network := range []string{"unix:", "unixgram:"} {
 		if path, ok := strings.CutPrefix(address, network); ok {
-			i.folder(key, filepath.Dir(path), i.note) // a service manager may make the folder at the start
+			// a service manager may make the folder at the start
+			i.folder(key, filepath.Dir(path), i.note)
 		}
 	}
 }

@@ -124,7 +124,8 @@ func TestEachMetricMoves(t *testing.T) {
 		name   string
 		config string
 		move   func(m *moving)
-		want   string // lines of a series, its value before, and its value after; > is any larger value
+		// lines of a series, its value before, and its value after; > is any larger value
+		want string
 	}{
 		{"lines are read and written", movingFile, lines("one", "two"), "input_lines_total{input=app} 0 2\ninput_bytes_total{input=app} 0 8\noutput_bytes_total{output=app} 0 8\noutput_blocked_seconds_total{output=app} 0 >"},
 		{"frames are resolved", movingFile, lines(known, "{{{bt:0:0x50017b:ra}}}", "{{{bt:1:0x50017b:ra}}}", "{{{bt:2:0x50018d:pc}}}", "{{{pc:0x50017b:ra}}}", "{{{data:0x5011dc}}}"),
@@ -216,7 +217,8 @@ memory_bytes{of=frames} 0 >`},
 				c.Write(bytes.Repeat([]byte("x"), 1000))
 			}
 			go io.Copy(io.Discard, m.stdout)
-			for m.t.Context().Err() == nil { // the next datagram has the number of dropped datagrams
+			// the next datagram has the number of dropped datagrams
+			for m.t.Context().Err() == nil {
 				c.Write([]byte("x"))
 				time.Sleep(time.Millisecond)
 			}

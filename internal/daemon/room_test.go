@@ -86,7 +86,9 @@ func TestSeatsOfARoom(t *testing.T) {
 						seats[n].end()
 					case "leave":
 						seats[n].leave()
-						seats[n].leave() // the server also reports the end of a connection that was closed for another connection
+						// the server also reports the end of a connection that was closed for
+						// another connection
+						seats[n].leave()
 					case "wait":
 						d, err := time.ParseDuration(arg)
 						if err != nil {

@@ -72,7 +72,7 @@ func matchValgrind(r *Reader, l *Line, at int) bool {
 	switch fn := string(b[name.From:name.To]); fn {
 	case "???":
 		l.edit(f, Edit{name, "", Func, ""})
-	case "(below main)": // stands for any function that calls main
+	case "(below main)": // means any function that calls main
 	default:
 		f.Symbol = valgrindSymbol(fn, first)
 		l.edit(f, Edit{name, "", FuncAt, ""})

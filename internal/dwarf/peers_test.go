@@ -219,7 +219,8 @@ func TestFramesAreThoseOfDelve(t *testing.T) {
 						if all[i].File = gopath.Clean(all[i].File); all[i].File == "." {
 							all[i].File = ""
 						}
-						all[i].File = strings.TrimPrefix(all[i].File, filepath.Dir(prog)) // debug/dwarf joins absolute names of version 5 to the directory
+						// debug/dwarf joins absolute names of version 5 to the directory
+						all[i].File = strings.TrimPrefix(all[i].File, filepath.Dir(prog))
 					}
 				}
 				if diff := gocmp.Diff(got, want); diff != "" {

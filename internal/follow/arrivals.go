@@ -15,9 +15,11 @@ type arrivals struct {
 	places   []place // to watch for changes
 	silentFS bool    // no events arrive from the folder of the followed name
 
-	created atomic.Int64 // files that got the followed name since restart, according to creation events
-	named   named        // file that has the followed name, according to these events; guarded by the watcher's mutex
-	taken   int64        // opened files that are included in created
+	// files that got the followed name since restart, according to creation events
+	created atomic.Int64
+	// file that has the followed name, according to these events; guarded by the watcher's mutex
+	named named
+	taken int64 // opened files that are included in created
 	// unopened file that had the followed name before the count began; zero: none
 	uncounted lineage.ID
 	noticed   time.Time // first time at which created differed from taken

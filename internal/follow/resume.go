@@ -194,7 +194,8 @@ func (r *resumption) readNext() (bool, error) {
 		return false, nil
 	}
 	if err := s.makeCurrent(g); err != nil || r.last.Len == 0 && len(r.saved.Reading) > len(r.older) {
-		return err == nil, err // the file was empty at the checkpoint, and its sink has no lines yet
+		// the file was empty at the checkpoint, and its sink has no lines yet
+		return err == nil, err
 	}
 	return true, s.nextSink()
 }

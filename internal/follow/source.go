@@ -282,7 +282,8 @@ func (s *source) readLate(ctx context.Context, buf []byte) (more bool, err error
 				s.old = append(kept, s.old[i:]...)
 				return false, err
 			}
-			if err == nil && s.keepsOpen(g, quiet) && len(s.old)-i <= maxHeld { // g is among the youngest
+			// g is among the youngest
+			if err == nil && s.keepsOpen(g, quiet) && len(s.old)-i <= maxHeld {
 				kept = append(kept, g)
 				continue
 			}

@@ -87,7 +87,8 @@ func (e *Evidence) refutes(m *Image) bool {
 }
 
 // doubts reports whether a stack contradicts a file that its process has mapped. One failure among
-// enough agreeing frames is no doubt: the frame may be garbage, or the location of a fault.
+// enough agreeing frames does not raise doubt: the frame may be garbage, or the location of a
+// fault.
 func (e *Evidence) doubts() bool { return len(e.Failed) > 0 && e.bits() < proofBits }
 
 // placesInYounger reports whether a stack has enough evidence for a file that was changed after the

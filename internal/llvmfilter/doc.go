@@ -43,10 +43,11 @@ const (
 	// maps at a time, four for each module; also maps in a module line, which may repeat maps
 	// of size 0
 	maxMaps    = 262144
-	maxContext = 64 << 20  // bytes of module names at a time
-	maxBroken  = 4096      // unusable debug files remembered as reported
-	maxKept    = 8 << 20   // bytes of frames kept by address: the frames of a few hundred stacks
-	maxIDBytes = 64        // bytes of a build ID that can be searched for
-	readBlock  = 256 << 10 // bytes read at a time; larger blocks do not fit in the processor's caches
-	chunk      = 64 << 10  // bytes of output collected before a write
+	maxContext = 64 << 20 // bytes of module names at a time
+	maxBroken  = 4096     // unusable debug files remembered as reported
+	maxKept    = 8 << 20  // bytes of frames kept by address: the frames of a few hundred stacks
+	maxIDBytes = 64       // bytes of a build ID that can be searched for
+	// bytes read at a time; larger blocks do not fit in the processor's caches
+	readBlock = 256 << 10
+	chunk     = 64 << 10 // bytes of output collected before a write
 )

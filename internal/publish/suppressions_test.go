@@ -56,7 +56,8 @@ func TestSuppressions(t *testing.T) {
 		finding("Leak_PossiblyLost", "8 bytes in 1 blocks are possibly lost in loss record 1 of 2", systemFrame("malloc"), call("app::A::A()", "_ZN3app1AC2Ev", app, false)),
 		finding("Leak_PossiblyLost", "9 bytes in 1 blocks are possibly lost in loss record 2 of 2", systemFrame("malloc"), call("app::A::A()", "_ZN3app1AC1Ev", app, false), mainFrame), // covered
 		finding("UninitCondition", "Conditional jump or move depends on uninitialised value(s)", systemFrame("strlen"), systemFrame("puts"), call("f", "f", app, false)),
-		finding("UninitCondition", "Conditional jump or move depends on uninitialised value(s)", systemFrame("a"), systemFrame("b"), call("g", "g", app, false), call("f", "f", app, false)), // covered by the "..." of the suppression before it
+		// covered by the "..." of the suppression before it
+		finding("UninitCondition", "Conditional jump or move depends on uninitialised value(s)", systemFrame("a"), systemFrame("b"), call("g", "g", app, false), call("f", "f", app, false)),
 		finding("SyscallParam", "Syscall param write(buf) points to uninitialised byte(s)", systemFrame("write")),
 		finding("FishyValue", "Argument 'size' of function malloc has a fishy (possibly negative) value: -1", systemFrame("malloc"), &findings.TraceFrame{Object: app}),
 		finding("FatalSignal", "Process terminating", mainFrame),

@@ -20,7 +20,8 @@ import (
 // The time in a reload's message is of CLOCK_MONOTONIC: systemd compares it with the time of its
 // own SIGHUP.
 func TestReloadsHaveTheTimeOfTheSystemsClock(t *testing.T) {
-	conn, m := notifySocket(t, fmt.Sprintf("@symfilter-test-%d", os.Getpid())) // also tests abstract names
+	// also tests abstract names
+	conn, m := notifySocket(t, fmt.Sprintf("@symfilter-test-%d", os.Getpid()))
 	before := monotonic()
 	if err := m.Reloading("reading the configuration"); err != nil {
 		t.Fatal(err)

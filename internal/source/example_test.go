@@ -32,7 +32,8 @@ func ExampleFinder() {
 		log.Fatal(err)
 	}
 	at := symbolize.Location{ID: id, Addr: 0x1a24}
-	frames := []symbolize.Frame{{File: "/src/inventory/ledger.cc", Line: 31}} // as returned by Symbolizer.Ask
+	// as returned by Symbolizer.Ask
+	frames := []symbolize.Frame{{File: "/src/inventory/ledger.cc", Line: 31}}
 	s := finder.Snippet(at, &frames[0])
 	fmt.Printf("%d: %s (verified: %v)\n", s.First, s.Lines[0], s.Verified)
 	// Output:

@@ -22,7 +22,8 @@ func (k *Linker) Append(dst []byte, l symbolize.Location, frame *symbolize.Frame
 		return dst, false
 	}
 	f := Fields{Line: frame.Line, Column: frame.Column, BuildID: l.ID.String()}
-	if frame.File[0] == '/' && filepath.IsLocal(frame.File[1:]) { // a browser would change a URL with ..
+	// a browser would change a URL with ..
+	if frame.File[0] == '/' && filepath.IsLocal(frame.File[1:]) {
 		f.Recorded = frame.File
 	}
 	path, _ := k.PrefixMap.Replace(frame.File)
