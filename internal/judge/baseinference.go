@@ -357,7 +357,8 @@ func (e *election) vote() {
 	e.candidates = e.candidates[:min(len(e.candidates), maxCandidates)]
 }
 
-// weighAlike gives each vote the weight callBits, for a bias that no search has found.
+// weighAlike gives each vote the weight callBits, for a bias that is from an earlier trace and not
+// from a search.
 func (e *election) weighAlike() {
 	for i := range e.voters {
 		v := &e.voters[i]

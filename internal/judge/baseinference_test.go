@@ -407,8 +407,9 @@ func graphOf(t *testing.T, path string) *callGraph {
 	return g
 }
 
-// stack returns n return addresses, innermost first. If the inner frame has a direct caller, four
-// of five frames are direct callers of their inner neighbours; other calls are through a pointer.
+// stack returns n return addresses, innermost first. A frame that has direct callers gets one of
+// them as its caller in four of five cases. In all other cases, its caller is a call through a
+// pointer.
 func (g *callGraph) stack(rng *rand.Rand, n int) (addrs []uint64) {
 	for len(addrs) < n {
 		from := g.returns

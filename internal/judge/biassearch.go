@@ -43,7 +43,7 @@ const (
 type sighting struct {
 	addr uint64
 	call dialect.Call
-	// the file's symbols that may have this name
+	// the file's symbols that match name
 	inside []object.Symbol
 	name   string // name of the function that the log has for the address, if any
 }

@@ -143,9 +143,10 @@ func relativeToX86(code []byte) int {
 	return len(code)
 }
 
-// compareArm64 compares code of a file with code of a log: usually five instructions, four of which
-// must be equal, and not all alike. The file has other code if no instruction is equal, except for
-// the nops, branches and calls that kernels patch.
+// compareArm64 compares code of a file with code of a log, usually five instructions. The code
+// matches if at least four instructions and three quarters of all are equal, unless the file's
+// instructions are all alike. The file has other code if at least four instructions are comparable
+// and none of these is equal. The nops and branches that kernels patch are not comparable.
 func compareArm64(code, want []byte) (matches, other bool) {
 	count, equal, all := 0, 0, 0
 	var first uint32

@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// hasCode reports whether the file has the listed code around addr. It ignores listed bytes outside
-// the segment.
+// hasCode reports whether the file has the listed code around addr. It ignores listed bytes before
+// or after the segment, but compares at least dialect.MinListed bytes.
 func (m *Image) hasCode(c *dialect.Code, addr uint64) bool {
 	want := c.Bytes(m.File.Order)
 	before := c.At * c.Width
@@ -27,7 +27,8 @@ func (m *Image) hasCode(c *dialect.Code, addr uint64) bool {
 	return false
 }
 
-// inCode returns the address in the file for an offset in an executable mapping of size bytes.
+// inCode returns the address in the file for an offset in an executable mapping of size bytes. The
+// mapping belongs to the first executable segment that has its size in whole pages.
 func (m *Image) inCode(offset, size uint64) (addr uint64, ok bool) {
 	for _, s := range m.Segments {
 		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 {

@@ -62,7 +62,8 @@ const (
 )
 
 // leadOf reports whether the call in m that ends at end leads, perhaps by jumps, to the expected
-// function, which contains addr. A call of an import that m does not have leads elsewhere.
+// function, which contains addr. A call of an imported function that m does not define leads
+// elsewhere.
 func (t *Trace) leadOf(m *Image, end, addr uint64) lead {
 	from, to, ok := m.File.UnwindRange(addr)
 	target, direct := m.File.CallTarget(end)

@@ -24,7 +24,7 @@ const guessedCalls = 4
 const unlinkedCalls, unlinkedFaultCalls = 4, 6
 
 // A stack in a file that was changed after the log was written needs youngerCalls return addresses
-// after a call. Such calls have to lead to youngerLinks of its frames.
+// that follow a call. Calls must also lead to the functions of youngerLinks frames.
 const youngerCalls, youngerLinks = 4, 2
 
 const maxEvidence = 64 // addresses counted for a module, of each kind
@@ -41,7 +41,7 @@ type Evidence struct {
 	Symbols      int `json:"symbols,omitempty"` // frames that agree with symbols or listed code
 	// frames in a signal trampoline, the code to which a signal handler returns
 	Trampolines int `json:"trampolines,omitempty"`
-	// frames to whose function the call of the next frame leads
+	// frames whose function is the target of the next frame's call
 	Links int `json:"links,omitempty"`
 	// highest weight, in bits, of the fact that a frame is in the function that the log names, or
 	// that its caller calls

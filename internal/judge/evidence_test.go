@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Random addresses of a file prove the file in at most one of 10,000 traces, whatever their number.
-// The file is this test program, whose code changes with the package, so the limit is a few traces.
+// One to four random addresses of a file prove the file in at most one of 10,000 traces. The file
+// is this test program. Its code changes with the package, so the limit allows a few traces.
 func TestRandomFramesProveNoFile(t *testing.T) {
 	m, _ := thisProgram(t)
 	random := rand.New(rand.NewSource(1))
@@ -219,10 +219,10 @@ func TestFramesOfOneStackGoTogether(t *testing.T) {
 }
 
 // A frame that calls could link to its neighbours in the file, but do not, needs four calls, or six
-// if no call precedes its address. If a call leads elsewhere, no number is enough, except in an
-// operator's file and in a signal trampoline. Frames without such neighbours need no calls. If the
-// base of the file is inferred, an unclear call, or a call that leads elsewhere, leaves a frame
-// unproven unless another call links it.
+// if no call precedes its address. If a call leads elsewhere, no number of calls is enough, except
+// in an operator's file and in a signal trampoline. Frames without neighbours in the file need no
+// calls. If the base of the file is inferred, an unclear call, or a call that leads elsewhere,
+// leaves a frame unproven unless another call links it.
 func TestFramesThatNoCallConnects(t *testing.T) {
 	_, returns := thisProgram(t)
 	given := verdict{image: &Image{Path: "/opt/shop", Given: true}}
@@ -338,9 +338,9 @@ func TestFunctionsAreDecodedOnce(t *testing.T) {
 }
 
 // A fault reported by a sanitizer is never inside an instruction: such an address refutes the file.
-// begins lists the addresses of the instructions in the function local. The report has one of these
-// addresses, or the address before. In reports of other programs, the first frame's address may be
-// anywhere.
+// begins lists the addresses of the instructions in the function local. A report has one of these
+// addresses, or an address one byte lower. In reports of other programs, the first frame's address
+// may be anywhere.
 func TestNoFaultIsWithinAnInstruction(t *testing.T) {
 	const start, end = 0x13b0, 0x13cb
 	begins := []uint64{start, 0x13b7, 0x13b9, 0x13bb, 0x13bd, 0x13c0, 0x13c2, 0x13c4, 0x13c6, 0x13c9, end}
@@ -415,8 +415,8 @@ func TestALastFrameOutsideTheCode(t *testing.T) {
 }
 
 // A frame outside the code, as unwinders that follow frame pointers print it, refutes the file only
-// if too few other frames prove the file. The number of these frames decides the error of the
-// frame.
+// if too few other frames prove the file. The number of these other frames decides which error the
+// frame outside the code gets.
 func TestFramesOutsideTheCodeOfAProvedFile(t *testing.T) {
 	m, returns := thisProgram(t)
 	for calls, want := range map[int]error{1: ErrNotCode, 3: ErrNotCode, 4: ErrStray, 8: ErrStray} {
@@ -477,9 +477,9 @@ func TestEachProcessHasItsLoadBias(t *testing.T) {
 	}
 }
 
-// If the file of the C library is missing, a signal may have interrupted the frame after one in
-// that library. Its address, without a call before it, is exact if the frames around it prove its
-// file.
+// If the file of the C library is missing, a frame in it may be a signal trampoline, and a signal
+// may have interrupted the next frame. The next frame's address, without a call before it, is exact
+// if the frames after it prove its file.
 func TestFramesAfterASignalNeedNoLibrary(t *testing.T) {
 	m, returns := thisProgram(t)
 	for _, test := range []struct {

@@ -14,8 +14,8 @@ type check struct {
 	stack     int       // number of that stack
 	returns   uint64    // the return address if a call precedes it; 0 if not
 	corrected bool      // see Trace.corrected
-	// an address without a call before it is a failure; not set if the log may lack a trampoline
-	// between this frame and the previous one
+	// an address without a call before it is a failure; false for an Offsetted frame if the log may
+	// lack a trampoline before it
 	called bool
 	exact  bool // the frame was interrupted by a signal
 	// the previous frame may be a trampoline; its file is missing or not proved
@@ -46,7 +46,7 @@ type check struct {
 	linked  bool
 	astray  bool // a call between this frame and a neighbour leads to another function
 	unclear bool // a direct call between this frame and a neighbour may lead to another function
-	// a neighbour is in the same file, of x86-64, and the outer frame of the two follows a call
+	// a neighbour is in the same x86-64 file, and the outer frame of the two follows a call
 	beside  bool
 	run     run
 	runs    bool // run is set

@@ -18,8 +18,8 @@ type candidate struct {
 
 // sortByAge sorts files from the oldest to the youngest. If names differ only in numbers, the
 // numbers decide: clocks may be set back, and files may have the same time. Between names of
-// different shapes, the times of the last changes decide. before has names of older files, and all
-// has all known files beside the log.
+// different shapes, the times of the last changes decide. The parameter before lists names of older
+// files, and all lists every known file beside the log.
 func sortByAge(files []candidate, before []string, all []File) {
 	if len(files) < 2 {
 		return
@@ -47,7 +47,7 @@ func sortByAge(files []candidate, before []string, all []File) {
 	}
 }
 
-// sortByNumber is sortByAge for files whose names all have one shape, given by of.
+// sortByNumber sorts like sortByAge. All names of files must have the shape passed as of.
 func sortByNumber(of string, files []candidate, before []string, all []File) {
 	var names []File
 	for _, f := range files {
@@ -81,10 +81,11 @@ func sortByNumber(of string, files []candidate, before []string, all []File) {
 	})
 }
 
-// votesOf returns a positive number if the numbers in names of this shape grow with the files'
-// times, a negative number if they shrink, and 0 if the times do not decide. It compares files with
-// successive numbers. An archive may have the time of its compression. Therefore archives are
-// compared with each other, and with a plain file only if the archive's time is earlier.
+// votesOf returns a positive number if the numbers in names of the given shape grow with the files'
+// times, a negative number if they shrink, and 0 if the times do not decide. It compares plain
+// files with each other, and archives with each other, in the order of the numbers. If that is a
+// tie, it compares archives with plain files. As an archive's time may be the time of its
+// compression, such a pair votes only if the archive's time is the earlier one.
 func votesOf(of string, all []File) (votes int) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c File) bool { return shape(c.Path) != of })
 	slices.SortFunc(all, func(a, b File) int { return compareNumbers(a.Path, b.Path) })

@@ -49,7 +49,7 @@ func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, b
 		switch {
 		case err != nil, !archived && !twin && ctx.Err() != nil: // the comparison was cut short
 			later = true
-		// not left out: the plain file may be removed before the next search
+		// a twin is not left out: its plain file may be removed before the next search
 		case twin:
 		case archived:
 			l.LeaveOut(f)
@@ -118,7 +118,7 @@ func (l *Log) isArchived(ctx context.Context, open Opener, c Content, f File, he
 			return 0, true, nil
 		}
 	}
-	// not every program gives an archive the time of the file
+	// not every compression program gives the archive the time of its file
 	for _, o := range all {
 		if !bytes.HasPrefix(s.Head, o.state.Head) && !bytes.HasPrefix(o.state.Head, s.Head) {
 			continue

@@ -15,9 +15,10 @@ type Truncated struct {
 
 // Copies claims and returns copies of a truncated file's old contents, the oldest first. There are
 // several if the file was truncated several times since the last read. continued reports whether a
-// copy has all bytes that were read. If that copy has more, it is the first, and reading continues
-// in it. now is the file at the log's path, or nil if it cannot be opened. held are the open files,
-// and rotated those older than the truncated one. The only error is ErrLater.
+// copy has all bytes that were read. If that copy also has unread bytes, it is the first in copies,
+// and reading continues in it. now is the file at the log's path, or nil if it cannot be opened.
+// held are the open files, and rotated the open files that are older than the truncated file. The
+// only error is ErrLater.
 func (l *Log) Copies(ctx context.Context, open Opener, beside *Family, of Truncated, now Content, held, rotated []Content) (copies []Step, continued bool, err error) {
 	old := of.State()
 	// if another file has the log's name, the truncated file was replaced: rotated files may be

@@ -1,5 +1,5 @@
-// Package lineage finds the files that had a log's name one after the other. It decides which of
-// them only repeat lines that were read, and in which order the others must be read.
+// Package lineage finds the files that had a log's name one after the other. It skips files that
+// only repeat lines already read, and decides in which order the rest must be read.
 //
 // Its inputs are listings of folders and a checkpoint. Only its [Opener] opens files. It starts no
 // goroutine and reads no clock. It compares files by their first bytes, and by the bytes before the

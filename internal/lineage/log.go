@@ -70,9 +70,9 @@ func (l *Log) Successors(ctx context.Context, open Opener, beside *Family, befor
 	return append(unseen, archives...), later
 }
 
-// Take makes beside the current listing. It claims and returns the files in unseen that no other
-// log reads. late are the files that have grown since they were read and closed. beside must be
-// settled: during a rename, a file may be missing from a listing.
+// Take records beside as the current listing. It claims and returns the files in unseen that no
+// other log reads. late are the files that have grown since they were read and closed. beside must
+// be settled: during a rename, a file may be missing from a listing.
 func (l *Log) Take(open Opener, beside *Family, now Content, unseen []Step) (claimed, late []Step) {
 	l.family = beside
 	for id, archive := range l.archiveOf {

@@ -11,8 +11,8 @@ var unreadSuffixes = slices.Concat(archiveSuffixes, []string{".tmp", ".swp", "~"
 
 var archiveSuffixes = []string{".gz", ".zst", ".xz", ".bz2", ".lz4", ".lzo", ".lzma", ".br", ".z", ".zip", ".7z"}
 
-// IsArchive reports whether a followed file has the name of a compressed file, rotated or not:
-// app.log.gz, app.log.gz.1. Files with other names hold lines, whatever their first bytes are.
+// IsArchive reports whether name is the name of a compressed file, rotated or not: app.log.gz,
+// app.log.gz.1. A followed file with any other name is read as lines, whatever its first bytes are.
 func IsArchive(name string) bool {
 	name = strings.ToLower(filepath.Base(name))
 	return slices.ContainsFunc(archiveSuffixes, func(end string) bool {
@@ -90,7 +90,7 @@ func isRotationPart(rest string, dated bool) bool {
 		case len(part) > maxPartDigits:
 			return false
 		case word == "": // a number
-		// 20261120T132438Z, 02T15
+		// times: 20261120T132438Z, 02T15
 		case word == "t" && part[0] != 't' || word == "z" && part[0] != 'z':
 		case strings.Count(part, "t") == 1 && strings.HasSuffix(part, "z") && strings.Trim(part, "0123456789tz") == "" && len(part) > 3:
 		case word == "w" && part[0] == 'w' && len(part) == 3: // week of a year
@@ -115,7 +115,7 @@ var (
 func hasDate(numbers []string) bool {
 	for i, n := range numbers {
 		switch {
-		// 20261120132438
+		// one number: 20261120, 20261120132438
 		case len(n) >= 8 && len(n) <= 14 && isYear(n[:4]) && inRange(n[4:6], 12) && inRange(n[6:8], 31):
 			return true
 		case len(n) == 10 && n[0] == '1', len(n) == 13 && n[0] == '1':

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Each line has names that rotation gives to the file base, and the program that does so.
+// Each line has names that rotation gives to the file base. Some lines end with a note, such as the
+// name of the program that rotates.
 func TestNamesOfRotatedFiles(t *testing.T) {
 	for base, names := range map[string]string{
 		"app.log": `

@@ -65,8 +65,8 @@ func (l *Log) Claim(c Content) (other *Log) {
 	return nil
 }
 
-// Finish records that the file of m was read up to m, and is closed. gone is set if the file has no
-// name any more.
+// Finish records that the file of m was read up to m's offset, and is closed. gone is set if the
+// file no longer has a name.
 func (l *Log) Finish(m Mark, gone bool) {
 	f := l.records
 	f.mu.Lock()
@@ -170,8 +170,8 @@ func (l *Log) keepMarks(marks ...Mark) {
 	l.records.goneMarks[l] = lastMarks(all, MaxMarks, all[len(all)-1].Time)
 }
 
-// lastMarks returns the last n marks, and the earlier marks of a burst. The files of a burst were
-// last written within burstTime before until.
+// lastMarks returns the last n marks. It adds earlier marks, up to MaxBurst in all, if their files
+// belong to a burst: files last written within burstTime before until.
 func lastMarks(all []Mark, n int, until time.Time) []Mark {
 	first, since := max(0, len(all)-n), until.Add(-burstTime)
 	for first > 0 && len(all)-first < MaxBurst && all[first-1].Time.After(since) {

@@ -82,13 +82,13 @@ func (l *Log) Resume(ctx context.Context, open Opener, from Entry, f Folder) (*R
 	return r, ctx.Err()
 }
 
-// Close closes the files that are not part of the result.
+// Close closes the files that are not in Found or Older.
 func (r *Resumption) Close() {
 	CloseAll(r.files)
 	CloseAll(r.archives)
 }
 
-// Cancel closes all files, including the files of the result.
+// Cancel closes all files, including the files in Found and Older.
 func (r *Resumption) Cancel() {
 	r.Close()
 	CloseAll([]Content{r.Found.Content})
@@ -121,7 +121,7 @@ func (r *Resumption) FindOlder(ctx context.Context) error {
 // files. The found files can then be claimed.
 func (r *Resumption) Record() {
 	l := r.log
-	// first, since marks are kept from the oldest to the youngest
+	// ignoreSaved adds the older marks, and marks are kept from the oldest to the youngest
 	l.ignoreSaved(r.from, r.files, r.folder.Now, r.last.Time)
 	for i, p := range r.older {
 		if r.Older[i].Content != nil {

@@ -286,7 +286,7 @@ func TestSchedules(t *testing.T) {
 		count, faults := 0, 0
 		var visit func(steps []int)
 		visit = func(steps []int) {
-			// without a look at the end, a schedule equals one with it
+			// run always ends with a look: a schedule without a last look equals one with it
 			if n := len(steps); n > 0 && steps[n-1]%2 == 1 {
 				w, distinct := run(steps, closes)
 				if !distinct {
