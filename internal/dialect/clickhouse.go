@@ -77,7 +77,8 @@ func matchClickHouse(r *Reader, l *Line, at int) bool {
 // libraries nor position-independent programs.
 const firstLibrary = 1 << 31
 
-// matchClickHouseList matches a line with a list of addresses, whose first is at the given offset.
+// matchClickHouseList matches a line with a list of addresses. The first address is at the given
+// offset.
 func matchClickHouseList(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	const mark = "Stack trace: "

@@ -73,7 +73,7 @@ func isDartSymbol(name []byte) bool {
 }
 
 // wordedHex parses word, a hexadecimal number and a blank, which end at the given offset. start is
-// the offset of word, or that offset if there is no such text.
+// the offset of word, or the given offset if there is no such text.
 func wordedHex(b []byte, at int, word string) (n uint64, start int, ok bool) {
 	digits := hexBefore(b, max(at-1, 0))
 	n, end, ok := hexAt(b, digits)

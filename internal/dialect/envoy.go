@@ -133,7 +133,7 @@ type envoyObject struct {
 }
 
 // envoyFile reads the file of the next frames from a line that has "obj<" at the given offset. The
-// thread's number is before or after it.
+// thread's number is before or after the file.
 func envoyFile(r *Reader, b []byte, at int) {
 	const mark = "thr<"
 	from := at + len("obj<")
@@ -149,8 +149,9 @@ func envoyFile(r *Reader, b []byte, at int) {
 	r.envoy = envoyObject{thread, r.modules.name(b[from : from+to]), r.facts.at}
 }
 
-// numberedName finds a number between the texts before and after, at the start of b or after a
-// blank. It returns the number, the offset of before, and name, the end of after.
+// numberedName finds a number between two texts, the parameters before and after. The first text is
+// at the start of b or follows a blank. start is its offset, and name is the offset at which the
+// second text ends.
 func numberedName(b []byte, before, after string) (number, start, name int, ok bool) {
 	for at := 0; ; {
 		i := bytes.Index(b[at:], []byte(before))

@@ -144,7 +144,7 @@ func (f *Facts) ForgetMaps() {
 	f.SetMapsOf(0, false)
 }
 
-// AgeMaps notes that a trace has ended, whose last line has the number last. The next trace may be
+// AgeMaps notes that the trace whose last line has the number last has ended. The next trace may be
 // another process's: until newer maps arrive, several frames together must prove the maps.
 func (r *Reader) AgeMaps(last int64) {
 	if r.facts.mapAt <= last {
@@ -152,7 +152,7 @@ func (r *Reader) AgeMaps(last int64) {
 	}
 }
 
-// Around returns the mapping that covers the address of a frame, unless another process than the
+// Around returns the mapping that covers the address of a frame, unless a process other than the
 // frame's has logged the mappings.
 func (f *Facts) Around(fr *Frame) (m Map, ok bool) {
 	if fr.Addr == 0 || f.process != 0 && fr.PID != 0 && fr.PID != f.process {

@@ -106,7 +106,7 @@ type deviceFault struct {
 	at int64 // line of pc
 }
 
-// register adds the value of a register.
+// register adds a frame with the value of a register, unless the value cannot be a code address.
 func (l *Line) register(r *Reader, value uint64, reg register) {
 	if isExceptionReturn(value) || value == 0 {
 		return

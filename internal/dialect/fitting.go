@@ -33,9 +33,9 @@ type tables struct {
 	headers []header
 }
 
-// fits holds the grammars of an anchor. The five byte tables, direct to then, cover five positions
-// around the anchor. For each byte, they have the set of kinds that accept the byte at the
-// position. Bit i of a set is for kinds[i].
+// fits holds the grammars of an anchor. The byte tables direct, beforeBack, back, next and then
+// each cover a position near the anchor. For each byte, a table has the set of kinds that accept
+// the byte at its position. Bit i of a set is for kinds[i].
 type fits struct {
 	grammars                             []grammar // in the order in which they are tried
 	kinds                                []kind    // at most maxKinds
@@ -102,8 +102,8 @@ func (f *fits) grammarsOf(set uint64) (all grammarSet) {
 // allTables returns the tables of all dialects, which Readers share.
 var allTables = sync.OnceValue(func() *tables { return tablesOf(nil) })
 
-// tablesOf returns the tables of the named dialects. If only is nil, the tables are of all dialects
-// but those on demand.
+// tablesOf returns the tables of the dialects with the given names. A nil list of names selects all
+// dialects except the ones on demand.
 func tablesOf(only []string) *tables {
 	t := &tables{headers: allHeaders()}
 	for i := range t.headers {
@@ -164,7 +164,7 @@ func (r *Reader) MayMatch(b []byte, mark int) bool {
 	if r.tables == nil {
 		r.load()
 	}
-	// nearly all marks are of this kind
+	// nearly all marks are "0x" with the byte before
 	if at := mark + 1; b[mark] <= '[' && at+1 < len(b) && b[at] == '0' && b[at+1] == 'x' {
 		return r.of[anchor0x].any(b, at)
 	}
@@ -291,7 +291,7 @@ func (f *fits) after(b []byte, at int, set uint64) uint64 {
 	return set & f.then[then]
 }
 
-// ffff is four lower-case letters.
+// ffff is the text "ffff" as a little-endian number.
 const ffff = 'f' | 'f'<<8 | 'f'<<16 | 'f'<<24
 
 // isHigh reports whether the prefixed number at the given offset begins with ffff.
@@ -300,14 +300,14 @@ func isHigh(b []byte, at int) bool {
 	return at+4 <= len(b) && binary.LittleEndian.Uint32(b[at:])|0x20202020 == ffff
 }
 
-// hashBefore reports whether "#" and a number end at end.
+// hashBefore reports whether b[:end] ends with "#" and a number.
 func hashBefore(b []byte, end int) bool {
 	at := digitsBefore(b, end)
 	return at > 0 && at < end && b[at-1] == '#'
 }
 
-// longAfterWord reports whether the number at the given offset has eight or 16 digits, and the word
-// that ends at end follows a number.
+// longAfterWord reports whether the number at the given offset has eight or 16 digits, and b[:end]
+// ends with a number and a word.
 func longAfterWord(b []byte, end, at int) bool {
 	return isLong(b, at) && numberedWord(b, end)
 }
@@ -332,7 +332,7 @@ func mayBeWhole(b []byte, at int) bool {
 	return false
 }
 
-// numberedWord reports whether a number, blanks and a word end at end.
+// numberedWord reports whether b[:end] ends with a number, blanks and a word.
 func numberedWord(b []byte, end int) bool {
 	at := end
 	for at > 0 && b[at-1] != ' ' && b[at-1] != '\t' && b[at-1] != '\n' {
@@ -345,8 +345,8 @@ func numberedWord(b []byte, end int) bool {
 	return standsFree(b, digitsBefore(b, digits))
 }
 
-// endsFree reports whether neither a letter nor an underscore precedes the decimal digits before
-// end. If the last byte before end is not a digit, endsFree skips this byte.
+// endsFree reports whether neither a letter nor an underscore precedes the decimal digits at the
+// end of b[:end]. If the last byte of b[:end] is not a digit, endsFree skips this byte.
 func endsFree(b []byte, end int) bool {
 	if end > 0 && !isDigit(b[end-1]) {
 		end--
@@ -354,7 +354,7 @@ func endsFree(b []byte, end int) bool {
 	return standsFree(b, digitsBefore(b, end))
 }
 
-// digitsBefore returns the start of the decimal digits that end at end.
+// digitsBefore returns the start of the decimal digits at the end of b[:end].
 func digitsBefore(b []byte, end int) (start int) {
 	for end > 0 && isDigit(b[end-1]) {
 		end--

@@ -36,8 +36,8 @@ func (l *Line) unread(start int, addr uint64, why error) bool {
 	return true
 }
 
-// matchCrashReport matches a frame in a macOS crash report. Its load address is at the given
-// offset, between the frame's address and its offset.
+// matchCrashReport matches a frame in a macOS crash report. The load address is at the given
+// offset, after the frame's address and before the distance between the two.
 func matchCrashReport(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	base, end, ok := prefixedHex(b, at)

@@ -62,8 +62,8 @@ func matchKernelAddress(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// kernelAddress parses the kernel address at the given offset, which no other text may follow, and
-// returns its end. It rejects error codes, which have the highest values.
+// kernelAddress parses the kernel address at the given offset, and returns its end. ok is false if
+// other text follows, and for error codes, which have the highest values.
 func kernelAddress(b []byte, at int) (addr uint64, end int, ok bool) {
 	addr, end, ok = prefixedHex(b, at)
 	if !ok || end-at != len("0x")+16 || addr>>48 != kernelHalf || addr>>24 == 1<<40-1 {
@@ -98,8 +98,8 @@ func kernelCall(b []byte, at int) (call Call, unsure, ok bool) {
 	return Return, unsure, last == 0 || bytes.IndexByte([]byte("]>:;"), b[last-1]) >= 0
 }
 
-// ofKernel makes f, a register's value, a kernel address if the log is from Linux, because the
-// kernel may have been relocated.
+// ofKernel marks f, a register's value, as a kernel address if the value may be one and the log is
+// from Linux. The file's addresses differ if the kernel was relocated.
 func (r *Reader) ofKernel(f *Frame) {
 	if f.Value>>48 != kernelHalf {
 		return

@@ -71,9 +71,9 @@ func (n *kernelLog) isStopped(b []byte, from, end int, line int64) bool {
 	return ok && bytes.HasSuffix(before, []byte("_svc"))
 }
 
-// isWarning reports whether before is part of a warning's title. The function after the title
-// contains a trapping instruction. On processors without a trap for warnings, the kernel calls a
-// function, which prints its return address.
+// isWarning reports whether the text before a function is part of a warning's title. The function
+// after the title contains a trapping instruction. On processors without a trap for warnings, the
+// kernel calls a function, which prints its return address.
 func isWarning(before []byte) bool { return bytes.Contains(before, []byte("WARNING: ")) }
 
 // links are the texts before the return address in a register, which may also be the address of the

@@ -79,7 +79,7 @@ func (m *Image) mainRange() codeRange {
 	return codeRange{}
 }
 
-// isEntry reports whether the code at which the program begins has called f.
+// isEntry reports whether, with this bias, f is in the code at which the program begins.
 func (e *election) isEntry(f *Frame, bias uint64) bool {
 	entry := e.image.File.Entry
 	past := f.Addr - bias - entry

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// How rare a call is that leads to the called frame depends on the file. The weight by distance is
-// a lower bound for all files. If a trace lacks only a few bits, the calls of its file are counted.
+// A call leads to the called frame by coincidence more often in some files than in others. The
+// weight by distance is a lower bound for all files. If a trace lacks only a few bits, refine
+// counts such calls in its file.
 
 const (
 	refinedBits = 10      // maximum bits that the evidence may lack for the calls to be counted

@@ -79,7 +79,7 @@ func (t *Trace) tryUnnamed(unnamed, ofProgram []*Frame) (all tries) {
 
 // covering returns the verdict of the only file that has the address of f. If several files have
 // it, covering returns nil and a SeveralError, since only one can be loaded there. If no file has
-// it, covering returns of, and a reason if one applies to all such addresses.
+// it, covering returns the verdict passed as of, and a reason if one applies to all such addresses.
 func (t *tries) covering(f *Frame, of *verdict) (*verdict, error) {
 	found := 0
 	var several *SeveralError
@@ -142,7 +142,8 @@ func (t *Trace) biasOfUnnamed(v *verdict, frames []*Frame) {
 }
 
 // mayHave reports whether the addresses of frames may be in v's file. At least one address must
-// follow a call in the file's code. At most one address may follow no call, or be undecidable.
+// follow a call in the file's code. At most one address may follow no call, be undecidable, or be
+// outside the code.
 func (v *verdict) mayHave(frames []*Frame) bool {
 	calls, others := 0, 0
 	for _, f := range frames {
