@@ -105,8 +105,8 @@ func decimalAt(b []byte, at int) (n, end int, ok bool) {
 	return n, end, end > at
 }
 
-// decimalBefore parses the decimal number of at most nine digits that ends at end, and returns its
-// start. ok is false without such a number; end may be negative.
+// decimalBefore parses the decimal number of at most nine digits at the end of b[:end], and returns
+// its start. ok is false without such a number; end may be negative.
 func decimalBefore(b []byte, end int) (n, start int, ok bool) {
 	if end < 0 {
 		return 0, end, false
@@ -121,7 +121,7 @@ func decimalBefore(b []byte, end int) (n, start int, ok bool) {
 	return n, start, ok
 }
 
-// hexBefore returns the start of the hexadecimal digits that end at end.
+// hexBefore returns the start of the hexadecimal digits at the end of b[:end].
 func hexBefore(b []byte, end int) (start int) {
 	for end > 0 && isHex(b[end-1]) {
 		end--
@@ -129,7 +129,7 @@ func hexBefore(b []byte, end int) (start int) {
 	return end
 }
 
-// blanksBefore returns the start of the blanks that end at end.
+// blanksBefore returns the start of the blanks at the end of b[:end].
 func blanksBefore(b []byte, end int) (start int) {
 	for end > 0 && (b[end-1] == ' ' || b[end-1] == '\t') {
 		end--

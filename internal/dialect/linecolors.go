@@ -46,12 +46,12 @@ func sequenceLen(b []byte) int {
 // mayEndColor is 1 for the last bytes of removable escape sequences.
 var mayEndColor = [256]uint8{'m': 1, 'K': 1, 'B': 1}
 
-// colorEnds reports whether a removable escape sequence ends at end, which may be negative.
+// colorEnds reports whether b[:end] ends with a removable escape sequence. end may be negative.
 func colorEnds(b []byte, end int) bool {
 	return end > 2 && mayEndColor[b[end-1]] != 0 && !isLetter(b[end-2]) && endsSequence(b, end)
 }
 
-// endsSequence reports whether a removable sequence ends at end, after "m", "K" or "B".
+// endsSequence reports whether the "m", "K" or "B" at the end of b[:end] ends a removable sequence.
 func endsSequence(b []byte, end int) bool {
 	if b[end-1] == 'B' {
 		return endsWith(b, end, "\x1b(B")

@@ -68,7 +68,7 @@ type Reader struct {
 	OnX86 bool
 
 	*tables          // nil until first needed
-	only    []string // names of the dialects; nil for all
+	only    []string // names of the dialects; nil for all except OnDemand
 
 	history
 	windows
@@ -103,7 +103,8 @@ func (p *producers) forget() {
 	p.kernel.forget()
 }
 
-// NewReader returns a Reader for the named dialects; nil means all.
+// NewReader returns a Reader for the named dialects. A nil list selects all dialects except the
+// ones on demand.
 func NewReader(only []string) *Reader {
 	r := &Reader{only: only}
 	r.Reset()

@@ -28,7 +28,7 @@ func (c *modules) name(b []byte) string {
 }
 
 // idAfter parses " (BuildId: HEX)", perhaps with more blanks, at the given offset of b, and returns
-// the ID and its end. If there is no ID, ok is true and end is that offset. ok is false for a
+// the ID and its end. If there is no ID, ok is true and end is the given offset. ok is false for a
 // malformed ID.
 func (c *modules) idAfter(b []byte, at int) (id buildid.ID, end int, ok bool) {
 	open := blanksAfter(b, at)

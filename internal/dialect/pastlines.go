@@ -31,7 +31,7 @@ func (h *history) lastLines(n int64) []byte {
 }
 
 // unread returns the number of lines before the current one that neither a search for headers nor
-// the Reader has read. It counts only lines after the line to.
+// the Reader has read. It ignores lines up to the given one.
 func (h *history) unread(to int64) int64 { return h.number - max(h.pastAt-1, h.readTo, to) - 1 }
 
 // follows reports whether the previous line has a frame, or meets the given condition.

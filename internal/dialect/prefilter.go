@@ -141,8 +141,8 @@ func (f *fits) setNear() {
 	}
 }
 
-// hasWord reports whether the bytes before and back may end the word before a frame of one of the
-// kinds in set.
+// hasWord reports whether a word that ends with the two given bytes may precede a frame of one of
+// the kinds in set.
 func (f *fits) hasWord(set uint64, before, back byte) bool {
 	for ; set != 0; set &= set - 1 {
 		if words := f.kinds[bits.TrailingZeros64(set)].first.words; len(words) == 0 || slices.Contains(words, string([]byte{before, back})) {
@@ -175,7 +175,8 @@ var classes = func() (set [256]uint8) {
 	return set
 }()
 
-// word returns the number of blanks before p's number, at most two, and the last bytes before them.
+// word returns the number of blanks before p's number, at most two, and the last three bytes before
+// these blanks.
 func (p *near) word() (blanks uint64, back, before, further byte) {
 	one := uint64(classes[p[numberAt-1]]/blankByte) & 1
 	blanks = one + uint64(classes[p[numberAt-2]]/blankByte)&one
@@ -217,11 +218,12 @@ func flatten(list []int32, steps []Step) (full []int32, rest []Step) {
 	return list, nil
 }
 
-// unsureMark is set in a list entry if grammars other than wordNumber may have the number.
+// unsureMark is set in a list entry if a grammar without the shape wordNumber may match at the
+// number.
 const unsureMark = math.MinInt32
 
 // prefilterWords removes numbers after one blank if the two bytes before the blank exclude all
-// grammars. It sets unsureMark in entries, and returns their number.
+// grammars. It returns the number of entries in which it has set unsureMark.
 func (f *fits) prefilterWords(b []byte, base int, marks *MarkBytes, list []int32) (left []int32, unsure int) {
 	n := 0
 	for _, at := range list {

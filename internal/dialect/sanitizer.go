@@ -329,8 +329,8 @@ type lineMarks struct {
 	open [len(moduleMarks)]int
 }
 
-// lastModule is the function lastModule with cached results for the current line b. In most calls
-// for a line, from does not decrease.
+// lastModule is the function lastModule with cached results for the current line b. The cache is
+// valid for searches that begin at or after the cached one, as most searches of a line do.
 func (c *modules) lastModule(b []byte, from int) int {
 	if m := &c.marks; m.from < 0 || m.from > from {
 		m.from = from

@@ -44,8 +44,8 @@ func matchSeastarLine(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// seastar sets the module and number of f. module is the text before the number: empty, or a path
-// and "+".
+// seastar sets the module and the address of f. module is the text before the address: empty, or a
+// path and "+".
 func (f *Frame) seastar(r *Reader, module []byte, value uint64) {
 	f.Kind, f.Value, f.Call = Vaddr, value, Adjusted
 	if len(module) > 0 {
@@ -53,8 +53,8 @@ func (f *Frame) seastar(r *Reader, module []byte, value uint64) {
 	}
 }
 
-// matchSeastarList matches a list of frames on a line, whose first number begins at the given
-// offset.
+// matchSeastarList matches a list of frames on one line. The first number of the list begins at the
+// given offset.
 func matchSeastarList(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	start := at

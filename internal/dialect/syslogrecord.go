@@ -33,7 +33,8 @@ func (r *Reader) record(l *Line) bool {
 	return len(l.Frames) > 0
 }
 
-// addLine adds to l the frames of part, a line of a record, which begins at the offset from in l.
+// addLine adds to l the frames of part, a line of a record that begins at the given offset of l. It
+// skips frames whose answers cannot follow them on their line.
 func (l *Line) addLine(part *Line, from int, process uint64) {
 	for i := range part.Frames {
 		f := part.Frames[i]

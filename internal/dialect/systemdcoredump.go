@@ -150,7 +150,7 @@ func stackNumberBefore(b []byte, at int) (n, start int, ok bool) {
 //	Module libledger.so from deb shop-1.0, build-id=c78d6009…
 //	Module /opt/shop/libledger.so, build-id=c78d6009…
 //
-// at is the offset of "build-id".
+// The text "build-id" is at the given offset.
 func coredumpModule(r *Reader, b []byte, at int) {
 	const before = "odule "
 	from := bytes.Index(b[:at], []byte(before))
