@@ -10,19 +10,19 @@ import (
 	library "github.com/ianlancetaylor/demangle"
 )
 
-// nested returns prefix, n times open, middle, n times end, and suffix.
+// nested returns prefix, n copies of open, middle, n copies of end, and suffix.
 func nested(prefix, open, middle, end, suffix string, n int) string {
 	return prefix + strings.Repeat(open, n) + middle + strings.Repeat(end, n) + suffix
 }
 
-// ended reports whether the demangler gave name up for too many steps.
+// ended reports whether the demangler gave up on name after too many steps.
 func ended(name string) bool {
 	_, err := ToString(name, LLVMStyle, MaxLength(14))
 	return err == ErrTooManySteps
 }
 
-// Each of these families takes the library exponential, cubic or quadratic time. The budget ends
-// the work on many levels; few levels are demangled.
+// Each of these families of names takes the library exponential, cubic or quadratic time. Names
+// with few levels are demangled. For names with many levels, the budget ends the work.
 func TestTheBudgetEndsTheWork(t *testing.T) {
 	for _, test := range []struct {
 		name string

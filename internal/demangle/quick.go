@@ -98,7 +98,7 @@ const (
 	special  // a name that ends in a conversion, constructor or destructor
 )
 
-// several is the set of forms other than exactly one type.
+// several is the set of forms that are not exactly one type.
 const several = pack | expanded | empty
 
 // An ident is the part of a class's name that the class's constructors repeat.

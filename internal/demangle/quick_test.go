@@ -136,8 +136,8 @@ func TestQuickNamesAllocateTheirTextOnly(t *testing.T) {
 type made struct{ *rand.Rand }
 
 // one returns a random one of the given texts, with placeholders replaced: T for a type, A for
-// template arguments, N for a name, I for an identifier, E for a function with its parameters. The
-// text after | is literal.
+// template arguments, N for a name, I for an identifier, F for a function with its parameters. A
+// word with the prefix "|" is literal, without the prefix.
 func (m made) one(depth int, of ...string) string {
 	var b strings.Builder
 	for _, part := range strings.Split(of[m.IntN(len(of))], " ") {

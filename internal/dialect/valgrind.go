@@ -96,7 +96,8 @@ func valgrindSymbol(fn string, first bool) Symbol {
 }
 
 // valgrindProcess parses the text before the word "at" or "by": ==PID== and blanks, with a time
-// before the PID if --time-stamp is set. It returns the PID, and word as the start of the frame.
+// before the PID if --time-stamp is set. It returns the PID, and the offset of the word as the
+// start of the frame.
 func valgrindProcess(b []byte, word int) (process uint64, start int, ok bool) {
 	end := blanksBefore(b, word)
 	if word-end < 3 || end < 5 || b[end-1] != b[end-2] || !strings.ContainsRune("=*-", rune(b[end-1])) {

@@ -59,7 +59,7 @@ func (w *windows) reset() {
 // open opens some windows at the line with this number.
 func (w *windows) open(some window, number int64) { w.openUntil(some, number+WindowLines) }
 
-// openUntil opens some windows up to the line last.
+// openUntil opens some windows up to the given line.
 func (w *windows) openUntil(some window, last int64) {
 	for i := range w.until {
 		if some&(1<<i) != 0 {
@@ -91,7 +91,9 @@ func (w *windows) saved() []int64 {
 	return slices.Clone(w.until[:n])
 }
 
-// restore sets the last lines of windows at the line with this number. It ignores unknown windows.
+// restore sets the last line of each window from a result of saved. No window stays open for more
+// than maxWindow lines after the current line, which has the given number. restore ignores unknown
+// windows.
 func (w *windows) restore(until []int64, number int64) {
 	w.latest = -1
 	for i := range w.until {

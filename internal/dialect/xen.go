@@ -76,7 +76,8 @@ func matchXen(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// bracketed parses the address in "[<ffff82d040201234>]", which ends at end, and returns its start.
+// bracketed parses an address such as "[<ffff82d040201234>]" at the end of b[:end], and returns the
+// offset of its first bracket.
 func bracketed(b []byte, end int) (addr uint64, start int, ok bool) {
 	if !endsWith(b, end, ">]") {
 		return 0, 0, false
