@@ -283,7 +283,8 @@ func (f *Facts) PathOf(name string) (found string) {
 	return found
 }
 
-// mapLine recognizes an entry of /proc/PID/maps:
+// mapLine adds the mapping to the facts if b has an entry of /proc/PID/maps, and reports whether it
+// has one:
 //
 //	7f31c2a00000-7f31c2a01000 r-xp 00001000 fe:01 1835021    /opt/shop/libledger.so
 func (r *Reader) mapLine(b []byte) bool {

@@ -10,7 +10,7 @@ import (
 const shortNumber = 8
 
 // NextFirmware returns the offset in b of the first number in b[at:] that may be a firmware
-// address, or len(b). The offset at is the start of a line. A [ProgramSearch] finds the other lines
+// address, or len(b). b[at:] must begin with a whole line. A [ProgramSearch] finds the other lines
 // that [Reader.Firmware] needs.
 //
 // All bytes of a log pass through NextFirmware, so it searches only for the 'x' of a prefix and for

@@ -299,8 +299,8 @@ func titleStart(b []byte, start, end int) int {
 	}
 }
 
-// processIn returns the process ID in the text before a frame, or 0. OpenMPI prints "[node07:04711]
-// ", and a system log "redis-server[4711]: ".
+// processIn returns the process ID in the text before a frame, or 0. OpenMPI prints the ID in
+// "[node07:04711]", and a system log in "redis-server[4711]:".
 func processIn(b []byte) uint64 {
 	for at := 0; ; {
 		i := bytes.IndexByte(b[at:], '[')

@@ -12,8 +12,8 @@ var entries = [][]byte{
 	[]byte("ret_from_exception+"), []byte("handle_exception+"), // riscv
 }
 
-// isEntry reports whether text, the frame that begins at from in b, is one of entries and part of a
-// stack. A function after "?" is just a value on the stack.
+// isEntry reports whether text, the frame at b[from:], is one of entries and part of a stack. A
+// function after "?" is just a value on the stack.
 func isEntry(b []byte, from int, text []byte) bool {
 	switch text[0] {
 	case 'a', 'e', 'h', 'r':

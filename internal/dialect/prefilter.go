@@ -272,7 +272,7 @@ func (f *fits) prefilterNumbers(b []byte, base int, list []int32) []int32 {
 		at := entry &^ unsureMark
 		list[n] = at
 		from := base + int(at) - markAt
-		// a number after "+" is mostly part of a frame
+		// numbers near an end of b stay, and numbers after "+", most of which are part of a frame
 		if uint(from) > uint(len(b)-nearSize) || b[from+markAt] == '+' {
 			n++
 			continue
@@ -298,7 +298,7 @@ func (f *fits) mayBe(p *near) uint64 {
 	return isSet(unsure | set&f.nearNext[next]&(f.nearThen[then]|f.lineEnd[next]))
 }
 
-// noNumberBefore returns 1 if the word that ends at end does not follow a number, 0 if it may.
+// noNumberBefore returns 1 if the word before p[end] does not follow a number, 0 if it may.
 func (p *near) noNumberBefore(end uint64) uint64 {
 	const high, noBlank = 0x8080808080808080, 0x7f7f7f7f7f7f7f7f - ' '*0x0101010101010101
 	word := binary.LittleEndian.Uint64(p[(end-8)%nearSize:])

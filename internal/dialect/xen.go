@@ -37,7 +37,7 @@ func matchXen(r *Reader, l *Line, at int) bool {
 	if !ok1 || !ok2 || offset>>62 != 0 || b[at-1] != '+' || at-1 == from {
 		return false
 	}
-	// end of the text before the name: the address in brackets, which a letter may follow
+	// a letter may be between the address in brackets, which ends at close, and the name
 	close := from - 1
 	exact, letter := false, false
 	if close > 2 && b[close-2] == ' ' && bytes.IndexByte([]byte("RFS"), b[close-1]) >= 0 {

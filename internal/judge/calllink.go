@@ -43,8 +43,8 @@ func (outer *check) link(t *Trace, inner *check) {
 	inner.weigh(min(max(bits.Len64(called.codeSize()/size)-1, 0), maxLinkBits))
 }
 
-// calledSize returns the size of the function in called that contains addr. It returns 0 unless the
-// call in m that ends at end leads to the function's beginning.
+// calledSize returns the size of the function at addr in the called file. It returns 0 unless the
+// call in m that ends at the address end leads to the function's beginning.
 func (m *Image) calledSize(end uint64, called *Image, addr uint64) (size uint64) {
 	for _, r := range m.calledRanges(end, called) {
 		if r.has(addr) {

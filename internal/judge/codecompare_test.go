@@ -30,8 +30,8 @@ func runningCode(t *testing.T) (pairs [][2][]byte) {
 	return pairs
 }
 
-// The code of a running kernel, which has patched itself, matches the code in its file at the same
-// address, and at no other address.
+// A running kernel has patched its code. Nevertheless, the code in its file at the same address is
+// never refuted, and often proved. The code at other addresses is never proved, and mostly refuted.
 func TestCodeOfARunningKernelIsThatOfItsFile(t *testing.T) {
 	pairs := runningCode(t)
 	if len(pairs) != 48 {

@@ -44,7 +44,8 @@ type tries struct {
 	unproven error // why the load bias of a file that the operator has named is not known
 }
 
-// tryUnnamed tries the files for frames without a module.
+// tryUnnamed finds the load biases of files from the addresses of unnamed. It also finds the files
+// that may contain the frames of ofProgram, whose addresses are addresses in an ELF file.
 func (t *Trace) tryUnnamed(unnamed, ofProgram []*Frame) (all tries) {
 	var tried []*verdict
 	images := t.Unnamed()

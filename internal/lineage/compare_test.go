@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A failingContent returns err for reads at the offset from or later.
+// A failingContent returns err for each read that begins at or after the offset in the field from.
 type failingContent struct {
 	*modelContent
 	from int64
