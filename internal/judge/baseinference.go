@@ -48,7 +48,7 @@ type Inference struct {
 	Bits     float64 // a wrong load bias has as much evidence in one of 2^Bits traces
 }
 
-// String returns the votes and the odds for people.
+// String describes the evidence in one sentence for people.
 func (in *Inference) String() string {
 	return fmt.Sprintf("calls end at %d return addresses, and %d of these calls lead to the next frame; of %d other bases, the best has calls before %d return addresses; a wrong base has evidence this strong in one of 10^%d traces",
 		in.Votes, in.Links, max(in.Biases-1, 0), in.RunnerUp, in.decades())
@@ -357,8 +357,8 @@ func (e *election) vote() {
 	e.candidates = e.candidates[:min(len(e.candidates), maxCandidates)]
 }
 
-// weighAlike gives each vote the weight callBits, for a bias that is from an earlier trace and not
-// from a search.
+// weighAlike gives each vote the weight callBits, for a bias that is from an earlier trace or a
+// mapping. No search has then weighed the votes.
 func (e *election) weighAlike() {
 	for i := range e.voters {
 		v := &e.voters[i]

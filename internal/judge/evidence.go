@@ -14,8 +14,8 @@ const (
 	proofBits      = 14 // for a proof; a file that did not run has these in one of 16,384 traces
 )
 
-// guessedCalls is the number of return addresses after a call that prove a file found only by its
-// name. Any contradicting address refutes such a file.
+// guessedCalls is the number of return addresses that must follow a call to prove a file found only
+// by its name. Any contradicting address refutes such a file.
 const guessedCalls = 4
 
 // A call should link a frame to its neighbour in the same file: see [check.link]. Without such a

@@ -376,8 +376,9 @@ func TestNoFaultIsWithinAnInstruction(t *testing.T) {
 }
 
 // GCC's AddressSanitizer follows frame pointers: in a program without frame pointers, the last
-// frame of a stack may be outside the code. One such address is neutral. A second one counts
-// against the file, as does one within a stack, or one of an unwinder that reads tables.
+// frame of a stack may be outside the code. One such address is neutral. A second, different
+// address counts against the file. So does an address outside the code within a stack, and one that
+// is from an unwinder that reads tables.
 func TestALastFrameOutsideTheCode(t *testing.T) {
 	m, returns := thisProgram(t)
 	outside := m.lowest() + 1

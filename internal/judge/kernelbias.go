@@ -96,7 +96,8 @@ func (m *Image) firstCode() uint64 {
 	return first
 }
 
-// loadedAt notes that a frame has this bias, if it is a multiple of moveStepAny.
+// loadedAt records that a frame shows this load bias. It ignores a bias that is not a multiple of
+// moveStepAny.
 func (k *moved) loadedAt(bias uint64) {
 	switch {
 	case bias%moveStepAny != 0:

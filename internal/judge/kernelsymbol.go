@@ -83,7 +83,7 @@ func identifyModules(frames []*Frame) {
 	}
 }
 
-// rememberPlace remembers the Place of f, which was judged.
+// rememberPlace keeps the Place of f for PlaceKnown, unless a later frame may prove the file.
 func (t *Trace) rememberPlace(f *Frame) {
 	if f.Kernel == nil || f.Key == 0 || f.Kernel.Release == "" {
 		return

@@ -3,8 +3,8 @@ package judge
 import "github.com/symfilter/symfilter/internal/dialect"
 
 // A run is a file that a process has loaded, as far as the log identifies the process. If a stack
-// refutes the file, the whole run is refuted, including later traces. If only a part of a file was
-// rebuilt, frames in parts that have not moved still agree.
+// refutes the file, the whole run is refuted, including later traces: frames in parts of the file
+// that have not moved would still agree.
 type run struct {
 	file    sum
 	process uint64 // 0 if the log does not show it

@@ -47,7 +47,7 @@ func sortByAge(files []candidate, before []string, all []File) {
 	}
 }
 
-// sortByNumber sorts like sortByAge. All names of files must have the shape passed as of.
+// sortByNumber is sortByAge for files whose names all have the given shape.
 func sortByNumber(of string, files []candidate, before []string, all []File) {
 	var names []File
 	for _, f := range files {
