@@ -81,8 +81,7 @@ func matchUnhandled(r *Reader, l *Line, at int) bool {
 	return mark >= 0 && processBefore(b, mark+1) == mark && r.died(l, mark, at+in, 0)
 }
 
-// processBefore returns the offset of the "]" of the last "[PID]" that ends at or before end, or
-// -1.
+// processBefore returns the offset of the last "]" in b[:end] if it ends a "[PID]", or -1.
 func processBefore(b []byte, end int) int {
 	close := bytes.LastIndexByte(b[:end], ']')
 	if close < 0 {

@@ -25,8 +25,8 @@ const (
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// tables hold the grammars of some dialects, and lookup tables that reject most anchors before a
-// grammar is tried.
+// tables hold the grammars of a Reader's dialects, and lookup tables that reject most anchors
+// before a grammar is tried.
 type tables struct {
 	of      [anchors]fits
 	lines   []grammar // the grammars of anchorLine
@@ -44,10 +44,10 @@ type fits struct {
 	length                               int            // of the anchor
 	digits                               int            // digitsAfter of the anchor
 
-	// Tables for Prefilter. nearNext and nearThen are next and then for numbers of up to 16 digits.
-	// lineEnd has all kinds for bytes after a number that make the second byte irrelevant. words
-	// has a bit for each pair of bytes that may precede a blank and a frame's number; the pair's
-	// first byte is the low byte of its index.
+	// Tables for Prefilter. nearNext and nearThen are like next and then, but for numbers of at
+	// most 16 digits. lineEnd has all kinds for bytes after a number that make the second byte
+	// irrelevant. words has a bit for each pair of bytes that may precede a blank and a frame's
+	// number; the pair's first byte is the low byte of its index.
 	nearNext, nearThen, lineEnd [256]uint64
 	words                       [1 << 16 / 64]uint64
 }
@@ -99,7 +99,8 @@ func (f *fits) grammarsOf(set uint64) (all grammarSet) {
 	return all
 }
 
-// allTables returns the tables of all dialects, which Readers share.
+// allTables returns the tables of all dialects except the ones on demand. Readers share these
+// tables.
 var allTables = sync.OnceValue(func() *tables { return tablesOf(nil) })
 
 // tablesOf returns the tables of the dialects with the given names. A nil list of names selects all
@@ -158,8 +159,8 @@ func (r *Reader) load() {
 }
 
 // MayMatch reports whether a frame, or an element of markup, may be at the mark at offset mark of
-// b. Marks are as in [Reader.LineAt], and "\n0x". b is one or more whole lines. r need not read a
-// line if MayMatch returns false for all its marks, unless [Reader.Wants] returns true.
+// b. A mark is one that [Reader.LineAt] describes, or "\n0x". b is one or more whole lines. r need
+// not read a line if MayMatch returns false for all its marks, unless [Reader.Wants] returns true.
 func (r *Reader) MayMatch(b []byte, mark int) bool {
 	if r.tables == nil {
 		r.load()

@@ -151,9 +151,9 @@ func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 }
 
 // mayLackModule reports whether f, in a line without a module, may be a frame. f must have no name,
-// and no parentheses outside of a trace. It may be in a trace, after an address in brackets, at the
-// start of the line, or anywhere if Firmware is set. In the last two cases only the file can
-// decide: f.Optional is set.
+// and no parentheses outside of a trace. f may be in a trace, or directly after a line with an
+// address in brackets at the same offset. In any other line, f must be at the start unless Firmware
+// is set. Only the file can then decide: f.Optional is set.
 func (r *Reader) mayLackModule(f *Frame, group bool) bool {
 	near := r.inTrace()
 	if f.Symbol.Name != "" || group && !near {

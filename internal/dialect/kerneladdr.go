@@ -99,7 +99,7 @@ func kernelCall(b []byte, at int) (call Call, unsure, ok bool) {
 }
 
 // ofKernel marks f, a register's value, as a kernel address if the value may be one and the log is
-// from Linux. The file's addresses differ if the kernel was relocated.
+// from Linux. The address is not an address in the file if the kernel was relocated.
 func (r *Reader) ofKernel(f *Frame) {
 	if f.Value>>48 != kernelHalf {
 		return

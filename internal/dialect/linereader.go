@@ -62,9 +62,9 @@ type Reader struct {
 	// then reads registers and lists of addresses, in lines found by [NextFirmware].
 	Firmware bool
 
-	// OnX86 is set if all the operator's files for such addresses are x86-64 kernels of Linux. In
-	// firmware dumps, the Reader then reads only RIP and EIP, as a virtual machine or a debugger
-	// prints them: see [IsCounter].
+	// OnX86 is set if all the operator's files for addresses without a module are x86-64 kernels of
+	// Linux. In firmware dumps, the Reader then reads only RIP and EIP, as a virtual machine or a
+	// debugger prints them: see [IsCounter].
 	OnX86 bool
 
 	*tables          // nil until first needed
