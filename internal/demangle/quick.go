@@ -367,7 +367,8 @@ func (q *Quick) compact() int {
 	return n + 1
 }
 
-// clones reports whether s has only suffixes that the library accepts, or is empty.
+// clones reports whether s is empty, or has only suffixes that the library accepts, such as
+// ".part.0.cold".
 func clones(s string) bool {
 	digits := func(c byte) bool { return isDigit(c) }
 	word := func(c byte) bool { return isLower(c) || isDigit(c) || c == '_' }

@@ -55,7 +55,8 @@ func (t *tables) trying() *tables {
 }
 
 // The tables reject only anchors that the grammars also reject: the frames are the same if all
-// grammars are tried. The test tries each sample, samples with one byte changed, and cut samples.
+// grammars are tried. The test tries each line of the samples, each beginning of the line, and the
+// line with one byte removed, inserted or changed.
 func TestTheTablesRejectWhatNoGrammarMatches(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	fast, slow := NewReader(nil), NewReader(nil)
@@ -111,7 +112,8 @@ func TestTheTablesRejectWhatNoGrammarMatches(t *testing.T) {
 	}
 }
 
-// The tables reject the same anchors in a block of lines as in each line alone.
+// The tables reject the same anchors in a block of lines as in each line alone. If the lines end
+// with CRLF, the tables reject no further anchors.
 func TestOtherLinesOfABlockChangeNothing(t *testing.T) {
 	tables := allTables()
 	for _, log := range sampleLogs(t) {

@@ -230,8 +230,8 @@ func isPath(name []byte) bool {
 	return name[0] == '/' || hasAt(name, 0, "./") || hasAt(name, 0, "../")
 }
 
-// pathBefore returns the start of the path or process title that ends at end. The text before it is
-// the log's or the program's.
+// pathBefore returns the start of the path or process title at the end of b[:end]. The text before
+// it is a prefix of the log or the program.
 func pathBefore(b []byte, end int) (start int) {
 	word := bytes.LastIndexAny(b[:end], " \t") + 1
 	if word < end && isPath(b[word:end]) {

@@ -101,7 +101,7 @@ func (r *Reader) kernelFrame(l *Line, at int) (end int, ok bool) {
 	return end, true
 }
 
-// symbolBefore returns the start of the name of a function that ends at end.
+// symbolBefore returns the start of the name of a function at the end of b[:end].
 func symbolBefore(b []byte, end int) (start int) {
 	for start = end; start > 0 && inSymbol[b[start-1]]; start-- {
 	}
@@ -131,7 +131,7 @@ func mayPrecede(b []byte, from int) bool {
 	return !bytes.HasSuffix(b[:from], []byte(">] ")) || !bytes.Contains(b[max(0, from-24):from], []byte("[<0x"))
 }
 
-// segment returns the code segment in "RIP: 0010:", which ends at end, or "".
+// segment returns the code segment in a text such as "RIP: 0010:" at the end of b[:end], or "".
 func segment(b []byte, end int) string {
 	start := hexBefore(b, end-1)
 	if !endsWith(b, start, "IP: ") || end-1-start != 4 {
@@ -194,7 +194,7 @@ func isInstruction(b []byte, from, end int) bool {
 	return false
 }
 
-// addressStart returns the start of the address that ends at end, with or without brackets.
+// addressStart returns the start of the address at the end of b[:end], with or without brackets.
 func addressStart(b []byte, end int) (start int, ok bool) {
 	for end > 0 && (b[end-1] == ']' || b[end-1] == '>') {
 		end--

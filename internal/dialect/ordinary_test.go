@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The logs are of servers and kernels, traces of system calls, hexdumps and source code: 16 MiB, or
-// 1 GiB with TEST_LONG=1.
+// The lines are random, like lines of servers and kernels, traces of system calls, hexdumps and
+// source code. There are 16 MiB, or 1 GiB with TEST_LONG=1.
 func TestOrdinaryLogsHaveNoFrames(t *testing.T) {
 	size := fuzztest.LongOr(1<<30, 16<<20)
 	r := rand.New(rand.NewPCG(14, 1))

@@ -77,8 +77,8 @@ func checkPrefilter(t *testing.T, r *Reader, b []byte, from int) {
 	}
 }
 
-// Prefilter leaves each mark at which a grammar may match, in the samples and in samples with one
-// byte changed.
+// Prefilter leaves each mark at which a grammar may match, in the samples and in samples with
+// random bytes changed.
 func TestPrefilterLosesNoFrame(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	r := NewReader(nil)

@@ -40,7 +40,7 @@ func (r *Reader) Reread(size int, last, kept int64) {
 	}
 }
 
-// areSilent reports whether no earlier line affects how a frame in this line is read.
+// areSilent reports whether no earlier line affects how a frame in the given line is read.
 func (p *producers) areSilent(line int64) bool {
 	k := &p.kernel
 	return k.named == nil && k.fault == "" && k.entryAt == 0 && k.load == nil && k.code == nil &&

@@ -18,8 +18,8 @@ var update = flag.Bool("update", false, "write the files frames of testdata anew
 
 // TestSamples reads the files of each archive in testdata in pairs: a log, and its expected frames.
 // A frame is described by its line number, dialect, frame number, module, kind and value. If it is
-// the only frame of its line and has no name, the line follows as printed with the answer FUNC at
-// dir/FILE:7:3.
+// the only frame of its line and has no answer yet, the line follows as printed with the answer
+// FUNC at dir/FILE:7:3.
 func TestSamples(t *testing.T) {
 	archives, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(archives) == 0 {

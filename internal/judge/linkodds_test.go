@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Among sampled positions, calls lead to the next frame by coincidence as often as among all
+// Among sampled positions, calls lead to the next frame by coincidence about as often as among all
 // positions.
 func TestSampledLinksAreAsRareAsAll(t *testing.T) {
 	const path = "/lib/x86_64-linux-gnu/libc.so.6"

@@ -278,8 +278,8 @@ func nameOf(steps []int) string {
 	return strings.Join(names, ", ")
 }
 
-// Schedules have at most three steps, or six in a long test. Each line in a file of the log must be
-// printed once by the next look.
+// Schedules have at most three steps, or six in a long test. The next look must print each line in
+// a file of the log. Only after a kill may a line be printed twice.
 func TestSchedules(t *testing.T) {
 	most := fuzztest.LongOr(6, 3)
 	for _, closes := range []bool{false, true} {
