@@ -64,9 +64,9 @@ type Resumption struct {
 	archives []Content // existing archives; nil for each chosen one
 }
 
-// Resume finds, among the files of f, the last file of a checkpoint. The only records that it makes
-// are of archives that must not be read. The error is ErrLater if some archives may still be
-// written, or the error of ctx.
+// Resume finds the last file of a checkpoint, or its archive, among the files and archives of f.
+// The only records that it makes are of archives that must not be read. The error is ErrLater if
+// some archives may still be written, or the error of ctx.
 func (l *Log) Resume(ctx context.Context, open Opener, from Entry, f Folder) (*Resumption, error) {
 	r := &Resumption{log: l, opener: open, from: from, older: from.Reading, folder: f, files: f.Files}
 	if n := len(r.older); n > 0 && from.Current {

@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// copies returns the files of the copy by name.
+// copies returns the texts of the generated files, and of the library's license, by file name.
 func copies() (map[string][]byte, error) {
 	here, err := os.Getwd()
 	if err != nil {
