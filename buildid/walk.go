@@ -125,7 +125,7 @@ func (w *walk) count(path string) bool {
 	}
 	if !w.over {
 		w.over = true
-		w.faults = append(w.faults, Attempt{path, fmt.Sprintf("not indexed, nor are the files after it: the limit is %d files", maxIndexed)})
+		w.faults = append(w.faults, Attempt{path, fmt.Sprintf("not indexed, like all files after this one: the limit is %d files", maxIndexed)})
 	}
 	return false
 }

@@ -198,7 +198,7 @@ type inflatedHead struct {
 func (h *inflatedHead) ReadAt(p []byte, off int64) (int, error) {
 	end := off + int64(len(p))
 	if off < 0 || end > h.limit {
-		return 0, fmt.Errorf("%w: the first %d bytes of a member lack its build ID, and no more bytes are inflated to find it", errBadZip, h.limit)
+		return 0, fmt.Errorf("%w: the first %d bytes of a member do not contain the member's build ID, and later bytes are not inflated", errBadZip, h.limit)
 	}
 	if more := int(end) - len(h.buf); more > 0 {
 		had := len(h.buf)

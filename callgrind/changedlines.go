@@ -48,7 +48,7 @@ func (t *changeTable) sources() {
 		sum += f.size
 		text, reason := t.commonText(roots, f)
 		if reason == "" && shown == maxSources {
-			reason = "beyond the number that is shown:"
+			reason = "with smaller changes, not shown:"
 		}
 		if reason != "" {
 			refused[reason] = append(refused[reason], f)
@@ -197,7 +197,7 @@ func (t *changeTable) source(f *changedFile, text []byte) {
 	t.b = append(t.b, '\n')
 	t.put(bold, string(escape.AppendText(nil, f.name, "")))
 	if f.one {
-		t.put(faint, "  (the file as it is now, for before and after)")
+		t.put(faint, "  (current text of the file, used for both profiles)")
 	}
 	t.b = append(t.b, '\n')
 	for i := range t.columns {

@@ -74,7 +74,7 @@ func (g *gate) incomplete(r *Report, flag string) {
 	if n := len(names) - most; n > 0 {
 		names = append(slices.Clone(names[:most]), strconv.Itoa(n)+" more")
 	}
-	r.o.report().Report(fmt.Sprintf("%s fails, because the end of %s is missing, and costs with it", flag, strings.Join(names, ", ")))
+	r.o.report().Report(fmt.Sprintf("%s fails, because the end of %s is missing, and the costs are incomplete", flag, strings.Join(names, ", ")))
 }
 
 // judge checks limits against one profile, or against the second of two.

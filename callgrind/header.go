@@ -94,7 +94,7 @@ func (r *recordReader) startPart(key string) error {
 func (r *recordReader) setPositions(value []byte) {
 	words := strings.Fields(string(value))
 	if len(words) == 0 || len(words) > maxPositions {
-		r.complain("none", "names %d numbers for a position; only a line number is assumed", len(words))
+		r.complain("none", "lists %d kinds of position numbers; only a line number is read before the costs", len(words))
 		words = []string{"line"}
 	}
 	r.placed = true

@@ -206,7 +206,7 @@ func (m *model) widen(events int) {
 		return
 	}
 	if more := (len(m.costs.keys) + len(m.calls.keys)) * 8 * (events - m.costs.width); more > 0 && !m.hasRoom(int64(more)*placeHalves/2, 0) {
-		m.r.complain("model", "names an event for whose costs there is not enough memory (--max-memory); they are left out")
+		m.r.complain("model", "names an event whose costs do not fit in the memory allowed (--max-memory) and are left out")
 		return
 	}
 	m.costs.widen(events)
