@@ -70,7 +70,7 @@ func (c *Client) failed(ctx context.Context, err error, began time.Time, body bo
 	case errors.As(err, &record):
 		return failuref("does not speak TLS")
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return &failure{reason: "its name cannot be resolved: " + dns.Name, unreached: true}
+		return &failure{reason: "its host name has no address: " + dns.Name, unreached: true}
 	case errors.As(err, &dns):
 		return &failure{reason: "its host name could not be resolved: " + dns.Err, retry: !dns.IsTimeout, unreached: true}
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):

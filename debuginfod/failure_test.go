@@ -62,7 +62,7 @@ func TestTheFirstFailureOfAServerIsReported(t *testing.T) {
 	want := []string{
 		"failing: 500: cannot answer now",
 		"refuses: refuses connections",
-		"unknown: its name cannot be resolved: unknown.test",
+		"unknown: its host name has no address: unknown.test",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)

@@ -109,8 +109,8 @@ func TestFaultsOfAServer(t *testing.T) {
 		h    http.HandlerFunc
 		want string // the note
 	}{
-		{"wrong credentials", status(401), "401: wants other credentials (DEBUGINFOD_HEADERS_FILE)"},
-		{"forbidden", status(403), "403: wants other credentials (DEBUGINFOD_HEADERS_FILE)"},
+		{"wrong credentials", status(401), "401: requires other credentials (DEBUGINFOD_HEADERS_FILE)"},
+		{"forbidden", status(403), "403: requires other credentials (DEBUGINFOD_HEADERS_FILE)"},
 		{"too big for it", status(406), "the file exceeds 67108864 bytes (DEBUGINFOD_MAXSIZE)"},
 		{"too often", status(429), "429: asked too often"},
 		{"broken", status(500), "500: cannot answer now"},
@@ -221,9 +221,9 @@ func TestServersThatCannotBeAsked(t *testing.T) {
 		{"http://me:secret@/", "http://xxxxx@", "refused: the URL names no host"},
 		{"https://h/?token=secret", "https://h/?xxxxx", "refused: the URL has a query or a fragment"},
 		{"https://me:secret@h/#secret", "https://xxxxx@h/#xxxxx", "refused: the URL has a query or a fragment"},
-		{"http://me:secret@h,https://you:secret@i", "http://xxxxx@i", "refused: separate the URLs with blanks, as elfutils wants them"},
-		{"https://h;http://i", "https://h;http://i", "refused: separate the URLs with blanks, as elfutils wants them"},
-		{"https://h,", "https://h,", "refused: separate the URLs with blanks, as elfutils wants them"},
+		{"http://me:secret@h,https://you:secret@i", "http://xxxxx@i", "refused: separate the URLs with blanks, as for elfutils"},
+		{"https://h;http://i", "https://h;http://i", "refused: separate the URLs with blanks, as for elfutils"},
+		{"https://h,", "https://h,", "refused: separate the URLs with blanks, as for elfutils"},
 		{"nonsense", "nonsense", "refused: the URL does not begin with http:// or https://"},
 		{"localhost:8002", "localhost:8002", `refused: "localhost:" is neither http nor https`},
 		{"http://", "http:", "refused: the URL names no host"},

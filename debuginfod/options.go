@@ -243,7 +243,7 @@ func newServer(prefix string) *server {
 	u, err := url.Parse(s.prefix)
 	switch {
 	case joined(prefix):
-		s.name, s.refused = redacted(s.prefix), "refused: separate the URLs with blanks, as elfutils wants them"
+		s.name, s.refused = redacted(s.prefix), "refused: separate the URLs with blanks, as for elfutils"
 	case err != nil: // the error holds the URL, which may hold a password
 		s.name, s.refused = "a server of DEBUGINFOD_URLS", "refused: not a URL"
 	case u.Scheme == "" || u.Opaque != "" && strings.Contains(u.Opaque, "@"): // user:password@host

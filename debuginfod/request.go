@@ -194,7 +194,7 @@ func refused(resp *http.Response, maxSize int64) (miss bool, f *failure) {
 	case code == http.StatusNotAcceptable:
 		return false, tooBig(maxSize)
 	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusProxyAuthRequired:
-		return false, failuref("%d: wants other credentials (DEBUGINFOD_HEADERS_FILE)", code)
+		return false, failuref("%d: requires other credentials (DEBUGINFOD_HEADERS_FILE)", code)
 	case code == http.StatusTooManyRequests:
 		return false, &failure{reason: "429: asked too often", retry: true, retryAfter: retryAfter(resp.Header, time.Now())}
 	case code >= 500:

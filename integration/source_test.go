@@ -195,12 +195,12 @@ func TestFilesBelowARootAreShown(t *testing.T) {
 			}
 			out, messages = w.text(t, nil, "--source-root", w.dir)
 			wantLines(t, out, false)
-			why := "its checksum differs"
+			why := "not the version that was compiled: its checksum differs"
 			if !tt.verified {
-				why = "it has 1 lines, and no line "
+				why = "the file has 1 lines and lacks line "
 			}
 			for name := range sources {
-				if !strings.Contains(messages, name+": no lines are shown: not the version that was compiled: "+why) {
+				if !strings.Contains(messages, name+": no lines are shown: "+why) {
 					t.Errorf("changed files: messages: got\n%s", messages)
 				}
 			}

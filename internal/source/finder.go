@@ -306,7 +306,7 @@ func (f *Finder) beyond(e *entry, t *text, frame *symbolize.Frame) {
 	defer e.found.Unlock()
 	if !e.beyond {
 		e.beyond, e.told = true, false
-		f.notice(e, "changed", fmt.Sprintf("%s: no lines are shown: not the version that was compiled: it has %d lines, and no line %d",
+		f.notice(e, "changed", fmt.Sprintf("%s: no lines are shown: the file has %d lines and lacks line %d, so it is not the version that was compiled",
 			t.origin, t.lines, frame.Line))
 	}
 }
