@@ -11,7 +11,7 @@ import (
 const (
 	description = `symfilterd runs the pipelines of a configuration file. Each reads the lines of one input, replaces addresses by function, file and line as symfilter does, and writes to one output.
 
-Nothing is queued: an output that blocks stops the reading of its input. Input is acknowledged only after it is written: files by a checkpoint in the state folder, HTTP and journals by the answer. Senders to other sockets get no acknowledgement, so lines in flight are lost if the machine or the daemon dies; datagrams that arrive too fast are lost, and counted.
+Nothing is queued: an output that blocks stops the reading of its input. Input is acknowledged only after it is written: files by a checkpoint in the state folder, HTTP requests and journal uploads by the response. Senders to other sockets get no acknowledgement, so lines in flight are lost if the machine or the daemon dies; datagrams that arrive too fast are lost, and counted.
 
 Environment variables in the file are not expanded.`
 	signals = `SIGHUP reads the configuration again, and opens outputs again at their names. Unchanged pipelines continue; in changed ones, connections and followed files continue with the new options. A file with mistakes changes nothing; its mistakes are logged.

@@ -128,7 +128,7 @@ func (d *Daemon) turnAPI(c *change) {
 	if c.api != nil {
 		d.api = c.api
 		if err := d.api.serve(); err != nil {
-			d.house.log.Error("the service lacks a path", "error", err)
+			d.house.log.Error("the service cannot serve a path", "error", err)
 		}
 	}
 }

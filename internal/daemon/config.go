@@ -203,7 +203,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 func (m *Mode) UnmarshalText(text []byte) error {
 	v, err := strconv.ParseUint(strings.TrimPrefix(string(text), "0o"), 8, 32)
 	if err != nil || v == 0 || v > 0o777 {
-		return fmt.Errorf("%q is not a file's mode in octal, such as 0640; 0 would let nobody use it", text)
+		return fmt.Errorf("%q is not a file's mode in octal, from 1 to 777, such as 0640", text)
 	}
 	*m = Mode(v)
 	return nil

@@ -487,7 +487,7 @@ func (k *Key) wanted() string {
 	case kindOf[Duration]():
 		return "a duration, such as 500ms, 10s or 1h"
 	case kindOf[Mode]():
-		return "the permissions of a file in octal, such as 0640; 0 would let nobody use it"
+		return "the permissions of a file in octal, from 1 to 777, such as 0640"
 	case kindOf[StartAt]():
 		return "beginning, end, or a duration such as 1h"
 	}

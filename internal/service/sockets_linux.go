@@ -48,7 +48,7 @@ func inherit(fd int, name string) (socket, error) {
 		}
 	case unix.SOCK_DGRAM:
 	default:
-		return socket{}, fmt.Errorf("neither ListenStream= nor ListenDatagram=")
+		return socket{}, fmt.Errorf("its unit has neither ListenStream= nor ListenDatagram=")
 	}
 	return socket{name, kind == unix.SOCK_STREAM, os.NewFile(uintptr(fd), name)}, nil
 }
