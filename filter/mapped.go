@@ -69,5 +69,5 @@ func (t *tracer) imageMapped(m *ProcessMapping) *judge.Image {
 
 // baseOf returns the base of a file, as the maps of a process show it.
 func baseOf(p *judge.ProcessMap) Base {
-	return Base{p.Path, p.Base, "the maps of process " + strconv.Itoa(p.PID) + " have it there"}
+	return Base{p.Path, p.Base, "the maps of process " + strconv.Itoa(p.PID) + " show this address"}
 }

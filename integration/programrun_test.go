@@ -89,7 +89,7 @@ func TestAStartedProgramIsResolvedByItsMaps(t *testing.T) {
 		})
 	}
 	out, err := w.heldRun(t, "stack")
-	if err != nil || !regexp.MustCompile(regexp.QuoteMeta(w.program)+` was loaded at 0x[0-9a-f]+000: the maps of process \d+ have it there`).MatchString(out) {
+	if err != nil || !regexp.MustCompile(regexp.QuoteMeta(w.program)+` was loaded at 0x[0-9a-f]+000: the maps of process \d+ show this address`).MatchString(out) {
 		t.Errorf("--explain: %v\n%s", err, out)
 	}
 }

@@ -76,7 +76,7 @@ func (s *segments) String() string {
 
 func (s *segments) read(of *Subject) {
 	if of.Path == "" {
-		s.err = PlaceError("offsets are in the program, and a build ID names only its debug file: write the path of the program")
+		s.err = PlaceError("offsets are positions in the program, but a build ID finds only its debug file: write the path of the program")
 		return
 	}
 	file, err := buildid.OpenRegular(of.Path, "the command line")
