@@ -154,7 +154,7 @@ func (s *Symbolizer) inflated(e *entry, u unpacking) {
 }
 
 // errCrowded reports that files keep taking each other's memory.
-var errCrowded = errors.New("inflated repeatedly, since other files also need the memory")
+var errCrowded = errors.New("other files also need the memory, so parts were inflated repeatedly")
 
 // deny stops using the debug information of e's module for a time, for lack of memory; e.mu is
 // held.

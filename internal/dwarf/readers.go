@@ -14,7 +14,7 @@ import (
 
 // ErrNotAlone is returned by readers from [Data.Reader]. It replaces answers and errors that only
 // the Data itself may return.
-var ErrNotAlone = errors.New("left to the first reader of the file")
+var ErrNotAlone = errors.New("only the Data can answer, not its Readers")
 
 // A shelf holds the units and tables that the readers of a file share.
 type shelf struct {

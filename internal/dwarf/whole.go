@@ -18,7 +18,7 @@ const (
 // ErrNotWhole reports that a walk over all debug information is impossible. A part of the
 // information is in another file or breaks a limit, or an unlinked file has several sections of
 // code.
-var ErrNotWhole = errors.New("the debug information cannot be walked as a whole")
+var ErrNotWhole = errors.New("the debug information cannot be read as a whole")
 
 // A Stretch is the addresses [Lo,Hi) of the unit at the offset Unit.
 type Stretch struct{ Lo, Hi, Unit uint64 }

@@ -78,7 +78,7 @@ func (m *meter) check(t testing.TB, input []byte) {
 			return
 		}
 		if i == attempts-1 {
-			t.Errorf("the work grows faster than the input: %d KiB take %v, %d KiB %v; they repeat %.200q", midSize>>10, mid, largeSize>>10, large, input)
+			t.Errorf("the work grows faster than the input: %d KiB take %v, and %d KiB take %v; the input repeats %.200q", midSize>>10, mid, largeSize>>10, large, input)
 			return
 		}
 		mid = m.cost(input, midSize)

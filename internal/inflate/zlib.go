@@ -39,7 +39,7 @@ const (
 // free.
 func Zlib(buf []byte, size int, r io.Reader, populate func([]byte)) error {
 	if size < 0 || len(buf) < size || len(buf)-size < Slack {
-		return fmt.Errorf("inflate: the buffer has %d bytes, but needs %d and %d spare ones", len(buf), size, Slack)
+		return fmt.Errorf("inflate: the buffer has %d bytes, but needs %d, and %d spare bytes", len(buf), size, Slack)
 	}
 	d := &decoder{r: r, out: buf[:size+Slack], size: size, in: make([]byte, inputSize+inputRoom)}
 	d.in = d.in[:0]

@@ -155,7 +155,7 @@ func keep(ruleset uintptr, path string, rights uint64) {
 // call always fails. other names the alternative.
 func inAllThreads(errno syscall.Errno, other string) error {
 	if errno == syscall.ENOTSUP {
-		return fmt.Errorf("a build with cgo needs %s for this; a static build does not", other)
+		return fmt.Errorf("a build with cgo needs %s for this restriction; a static build does not", other)
 	}
 	return errno
 }
