@@ -28,7 +28,7 @@ func runAddr(c *config, args []string, std standard) (int, error) {
 		return exitUsage, err
 	}
 	if len(args) == 0 && isTerminal(std.in) {
-		return exitUsage, usageError{errors.New("addr: write symfilter addr [flags] [FILE|ID] ADDRESS..., or addresses on standard input; to read a log named addr, write ./addr")}
+		return exitUsage, usageError{errors.New("addr: write symfilter addr [flags] [FILE|ID] ADDRESS..., or give addresses on standard input; to read a log named addr, write ./addr")}
 	}
 	asked, code, err := c.askedAddresses(args)
 	if err != nil {

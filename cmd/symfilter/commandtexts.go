@@ -81,9 +81,9 @@ and freed, with every address replaced by function, file and line.
 `
 	profileText = `Prints a profile of addresses with functions, files and lines: pprof's format,
 heap and CPU profiles of gperftools (tcmalloc), heap profiles of jemalloc, files
-of Valgrind's DHAT and Massif. A profile can also be fetched from a URL;
-symfilter waits for it at most a minute more than seconds=N in the URL, which is
-30 by default.
+of Valgrind's DHAT and Massif. A profile can also be fetched from a URL.
+symfilter waits at most one minute longer than the seconds=N in the URL, or than
+30 s if the URL has none.
 
   symfilter profile -s /srv/symbols heap.prof | less
   symfilter profile --output=pprof heap.prof >named.pb.gz
@@ -131,8 +131,8 @@ An ADDRESS can also be one of these. A name is a name in the symbol table, such
 as _ZN4Book5closeEv, and means each symbol with this name.
 
   do_fault+0x30        a place in a function; offsets without 0x are decimal
-  do_fault+0x30/0x160  as Linux prints it: of several functions, those of the
-                       size 0x160; if none has it, the answer reports that
+  do_fault+0x30/0x160  as Linux prints it: only functions of the size 0x160; if
+                       no function has this size, the answer reports that
   0x1000-0x1040        a range up to 0x1040, an answer for each line of code
   offset:0x1a25        an offset in the file; with --offsets, all numbers are
   FILE+0x1a25          an address of another FILE or build ID; also
@@ -163,11 +163,12 @@ have no effect. eu-addr2line has -A -S -x --relative --debuginfo-path. addr2line
 and eu-addr2line read a.out unless -e names a file.
 
 --dia, --dsym-hint and --relative-address of LLVM are refused, because they are
-for files that are not ELF, and --demangle=java, gnat and dlang of binutils,
-because symfilter demangles C++ and Rust. As eu-addr2line, symfilter refuses -F,
-which prints flags of line tables, and -k -K -M -p --core, which need a running
-kernel, a process or a core dump. FRAME is answered as if a function had no
-local variables. docs/drop-in.md in the source lists all differences.
+for files that are not ELF. --demangle=java, gnat and dlang of binutils are
+refused, because symfilter demangles only C++ and Rust. As eu-addr2line,
+symfilter refuses -F, which prints flags of line tables, and -k -K -M -p --core,
+which need a running kernel, a process or a core dump. FRAME is answered as if a
+function had no local variables. docs/drop-in.md in the source lists all
+differences.
 `
 	doctorText = `Checks the places of debug files: the folders that flags name, the cache of
 debuginfod, and its servers, each of which is asked once. It also reports the
@@ -183,8 +184,9 @@ path, or all places that were searched. With a log, a report or a profile, it
 does so for each module in the file that may be needed, and prints the next
 step. FILE - is a log on standard input.
 
---which finds the build in a folder that wrote a log without build IDs, by the
-calls before the return addresses in the log and the names of functions:
+--which searches a folder for the build that wrote a log without build IDs. The
+calls before the return addresses in the log, and the names of functions, show
+which build fits:
 
   symfilter doctor --which crash.log builds
 

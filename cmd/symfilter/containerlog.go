@@ -77,7 +77,7 @@ func (f *containerFlags) logPath(getenv func(string) string) (string, error) {
 		}
 		value := getenv(name)
 		if value == "" || value == "." || value == ".." || strings.ContainsAny(value, "/\x00") {
-			return "", fmt.Errorf("--path %s: %s is %q, which cannot be part of a file name; containerd sets it", f.path, name, value)
+			return "", fmt.Errorf("--path %s: %s is %q, which cannot be part of a file name; containerd sets this variable", f.path, name, value)
 		}
 		path = strings.ReplaceAll(path, field, value)
 	}

@@ -48,7 +48,7 @@ func (c *config) checkContextFile(files []string) error {
 	case c.follow.on:
 		return usageError{errors.New("--context-file is for standard input: with --follow, --state FILE keeps the context too")}
 	case len(files) > 1 || len(files) == 1 && files[0] != "-":
-		return usageError{errors.New("--context-file is for standard input: remove the FILE, or follow it with --follow --state FILE")}
+		return usageError{errors.New("--context-file is for standard input: name no FILE, or follow the FILE with --follow and --state")}
 	}
 	if f := c.inputFormat(); f != input.Auto && !f.Continues() {
 		return usageError{fmt.Errorf("--context-file keeps the context of a log, not of --input=%v: remove one of them", f)}

@@ -70,7 +70,7 @@ func (j *joinedProfile) open(at *arrival) {
 	diagnose := at.diagnose
 	o.Diagnose = func(message string) {
 		if j.inputs > 1 {
-			message = fmt.Sprintf("with %d more: %s", j.inputs-1, message)
+			message = fmt.Sprintf("with %s: %s", wording.Count(int64(j.inputs-1), "more input", "more inputs"), message)
 		}
 		diagnose(message)
 	}

@@ -31,7 +31,7 @@ FILE on the command line is taken for an address and ignored, without a message.
       --relativenames      print source files without the compilation directory
       --functions[=KIND], -f
                            names of functions: linkage, short or none
-      --no-demangle        print names as the linker has them; --demangle, -C
+      --no-demangle        print mangled names (the opposite: --demangle, -C)
       --color[=WHEN]       always, auto or never; without a value: always
       --debug-file-directory DIR
                            folder with .build-id (repeatable; /usr/lib/debug)

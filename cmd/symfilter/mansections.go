@@ -10,7 +10,7 @@ const environmentOfFlags = "Each flag is also read from the environment, under i
 var manSections = [...]cli.Section{
 	{Title: "ENVIRONMENT", Text: environmentOfFlags + `
 
-NO_COLOR, CLICOLOR_FORCE and TERM are respected unless --color is given; with --style=llvm, only TERM is. LLVM_SYMBOLIZER_OPTS adds words to the command line, with --style=llvm only.
+NO_COLOR, CLICOLOR_FORCE and TERM are respected unless --color is given; with --style=llvm, only TERM is respected. LLVM_SYMBOLIZER_OPTS adds words to the command line, with --style=llvm only.
 
 DEBUGINFOD_URLS and DEBUGINFOD_CACHE_PATH name the servers and their cache. These and the other variables whose names begin with DEBUGINFOD_ are read as gdb and elfutils read them.`},
 	{Title: "FILES", Text: `$XDG_CACHE_HOME/symfilter, or ~/.cache/symfilter: indexes of debug files, and lists of the build IDs in folders.

@@ -43,7 +43,7 @@ These are replaced by their meaning:
 After the address of a bt or pc, :ra means a return address, which is looked up
 one byte before, and :pc means the exact address. Without either, frame 0 of a
 backtrace is exact, and other frames and pc elements are return addresses. If
-only the other of these two addresses has a line, the other address is used.
+that address has no line, but the other of the two has one, the other is used.
 
 Unknown elements and the text around elements are unchanged. An address without
 a name is printed with its module, offset and build ID; an address outside of
@@ -175,8 +175,8 @@ journals, --json-key does. Each process has its own modules and maps.
 
 With --reply, each line is answered with one object: the members that change, or
 {}. This is for programs that edit a message by the answer, such as rsyslog's
-mmexternal. No line is held back, so each frame of a backtrace in several
-messages without build IDs has to prove its file alone.
+mmexternal. No line is held back. If a backtrace without build IDs comes in
+several messages, each frame must show on its own which file ran.
 
 Complete examples for rsyslog, syslog-ng and containerd are in the folder
 examples of symfilter's source. symfilter container-log is for containerd.
@@ -206,8 +206,8 @@ symfilter reads the registers pc, lr, ra, epc and elr; backtraces of ESP-IDF, of
 Rust's esp-backtrace, of NuttX and of Trusted Firmware-A; lists for addr2line.
 Such a line is followed by a line for each address, such as "--- 0x400d1234:
 app_main at main.c:12". --dialects=auto,stack-words also names the words of a
-dumped stack that may be return addresses; calls that have ended left some of
-them there.
+dumped stack that may be return addresses; some of these words are left over
+from calls that have ended.
 
 If the log shows that another build runs, symfilter reports that and resolves
 nothing. At its start, ESP-IDF logs a SHA-256, Zephyr its version, and others
@@ -227,8 +227,8 @@ in reports of sp-rtrace:
 
   symfilter --gate=all test.log                     any error
   symfilter --baseline=app.base --baseline-update report.*.xml
-  symfilter --baseline=app.base report.*.xml        any that is new
-  symfilter --diff main/*.xml -- branch/*.xml       the same, between two runs
+  symfilter --baseline=app.base report.*.xml        any new error
+  symfilter --diff main/*.xml -- branch/*.xml       any error new in branch
 
 An error is recognized by its fingerprint: its kind and the names of the
 program's own functions, without lines, addresses and processes. So the

@@ -141,11 +141,11 @@ lists the options, and what is refused.
 func (l *Line) VersionText(own string) string {
 	switch l.program.family {
 	case ofElfutils:
-		return "eu-addr2line (elfutils) 0.188, answered for by symfilter " + own + "\n"
+		return "eu-addr2line (elfutils) 0.188, emulated by symfilter " + own + "\n"
 	case ofBinutils:
-		return "GNU addr2line (symfilter " + own + ", in the place of GNU Binutils) 2.40\n"
+		return "GNU addr2line (symfilter " + own + ", in place of GNU Binutils) 2.40\n"
 	}
-	return l.program.Name + "\nsymfilter " + own + ", in the place of LLVM version 19\n"
+	return l.program.Name + "\nsymfilter " + own + ", in place of LLVM version 19\n"
 }
 
 // Rules sets a symbolizer's options to the program's rules. All programs but binutils show Rust's

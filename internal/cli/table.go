@@ -157,7 +157,7 @@ func (p *Program[V]) CheckArgs(cmd *Command, args []string) error {
 	}
 	log := fmt.Sprintf("to read a log named %[1]s, write ./%[1]s", cmd.Name)
 	if len(words) > 0 && len(args) == 1 {
-		return fmt.Errorf("%s: there is no %q, but %s; %s", cmd.Name, args[0], strings.Join(words, ", "), log)
+		return fmt.Errorf("%s: there is no %q; write one of %s; %s", cmd.Name, args[0], strings.Join(words, ", "), log)
 	}
 	return fmt.Errorf("%s: write %s; %s", cmd.Name, p.Usage(cmd), log)
 }
