@@ -175,7 +175,7 @@ func (c *Comparison) reportDifferences() {
 		return slices.Compact(all)
 	}
 	if x, y := caches(a), caches(b); !slices.Equal(x, y) {
-		c.o.report().Report(fmt.Sprintf("the caches differ, and with them the misses: %s before, %s after", orNone(x), orNone(y)))
+		c.o.report().Report(fmt.Sprintf("the caches differ, so the misses differ, too: %s before, %s after", orNone(x), orNone(y)))
 	}
 	if x, y := calledAs(a.m.head.command), calledAs(b.m.head.command); x != y && x != "" && y != "" {
 		c.o.report().Report(fmt.Sprintf("the commands differ: %s before, %s after", x, y))

@@ -197,7 +197,7 @@ var options = [...]cli.Group[config]{
 		{Name: "no-index", In: ofAsking | ofLLVM, Field: func(c *config) any { return &c.noIndex }, Text: "keep no index of debug files for the next run"},
 		{Name: "no-sandbox", In: ofAll | ofLLVM, On: ofIndex, Field: func(c *config) any { return &c.noSandbox },
 			Text: "do not confine the process on Linux",
-			More: "a confined process cannot start other programs, write outside the caches and the folders that flags name, or, unless a server is named, use sockets"},
+			More: "a confined process cannot start other programs, cannot write outside the caches and the folders that flags name, and uses sockets only if a server is named"},
 		{Name: "strict", In: ofAsking, On: ofFilter | ofAddr | ofProfile, Field: func(c *config) any { return &c.strict }, Text: "exit with 3 if an address stayed unresolved"},
 		{Name: "explain", In: ofAsking | ofLLVM, On: ofFilter | ofProgram, Field: func(c *config) any { return &c.explain }, Text: "print why names are missing, and what to do"},
 		{Name: "quiet", Short: "q", In: ofAll | ofLLVM, On: ofFilter | ofIndex | ofAddr, Field: func(c *config) any { return &c.quiet }, Text: "print no diagnostics"},
@@ -252,7 +252,7 @@ var options = [...]cli.Group[config]{
 	}},
 	{Title: "Flags of symfilter container-log only", Flags: []cli.Flag[config]{
 		{Name: "path", Metavar: "FILE", In: ofContainer, Field: func(c *config) any { return &c.container.path },
-			Text: "the log to write; {id} and {namespace} are replaced by those of the container"},
+			Text: "the log to write; {id} and {namespace} become the container's ID and namespace"},
 		{Name: "format", Metavar: "FORM", Preset: "cri", In: ofContainer, Words: containerForms, Field: func(c *config) any { return &c.container.form },
 			Text: "form of the log's lines: cri, as in Kubernetes, or json-file, as in Docker"},
 	}},

@@ -58,7 +58,7 @@ func (c *config) client(getenv func(string) string, diag *diagnostics, status *s
 	o.FirstContact = func(server string) { diag.printf("asking %s for debug files", server) }
 	o.FirstFailure = func(server, reason string) { diag.printf("server %s: %s", server, reason) }
 	o.Limited = func(burst, perSecond int) {
-		diag.printf("the log names more than %d build IDs at once: from now on servers are asked for at most %d new IDs per second, and the others stay unresolved", burst, perSecond)
+		diag.printf("the log names more than %d build IDs at once: from now on servers are asked for at most %d new IDs per second, and addresses of the other IDs stay unresolved", burst, perSecond)
 	}
 	client, err := debuginfod.New(o)
 	if err != nil {

@@ -14,7 +14,7 @@ const (
 Nothing is queued: an output that blocks stops the reading of its input. Input is acknowledged only after it is written: files by a checkpoint in the state folder, HTTP requests and journal uploads by the response. Senders to other sockets get no acknowledgement, so lines in flight are lost if the machine or the daemon dies; datagrams that arrive too fast are lost, and counted.
 
 Environment variables in the file are not expanded.`
-	signals = `SIGHUP reads the configuration again, and opens outputs again at their names. Unchanged pipelines continue; in changed ones, connections and followed files continue with the new options. A file with mistakes changes nothing; its mistakes are logged.
+	signals = `SIGHUP reads the configuration again, and opens outputs again at their names. Unchanged pipelines continue; in changed pipelines, connections and followed files continue with the new options. A file with mistakes changes nothing; its mistakes are logged.
 
 SIGTERM and SIGINT end the daemon: it stops reading, writes what it has read, and saves checkpoints, within five seconds.`
 	statuses = `0    after SIGTERM or SIGINT, or after the end of all inputs; or --check finds no mistake

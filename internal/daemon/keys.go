@@ -110,11 +110,11 @@ func Sections() []Section {
 			{Name: "symbols", section: true, Text: "where debug files are"},
 			{Name: "limits", section: true, Text: "bounds of all pipelines together"},
 			{Name: "service", section: true, Text: "addresses of other programs, looked up over HTTP"},
-			{Name: "state", Text: "folder of checkpoints and contexts, made if it does not exist; without it, a restart reads files from `start_at`, and streams lose their modules and maps"},
+			{Name: "state", Text: "folder of checkpoints and contexts, made if it does not exist; without this key, a restart reads files from `start_at`, and streams lose their modules and maps"},
 			{Name: "pipelines", section: true, most: maxPipelines, Text: "the pipelines by name: a letter or digit, then letters, digits, . _ or - (at most 64 characters)"},
 		}},
 		{Path: "admin", of: kindOf[Admin](), Text: "The listener for `/healthz`, `/readyz` and `/metrics`.", Keys: []Key{
-			{Name: "listen", Text: "HOST:PORT or unix:PATH; without it there is no listener"},
+			{Name: "listen", Text: "HOST:PORT or unix:PATH; without this key, there is no listener"},
 			{Name: "allow_remote", Default: "false", With: []string{"listen"}, Text: "other machines may connect without TLS"},
 			{Name: "tls", section: true, With: []string{"listen"}, Text: "certificate of the listener"},
 			{Name: "hosts", least: 1, most: maxList, With: []string{"listen"}, Text: hostsText},
@@ -157,7 +157,7 @@ func Sections() []Section {
 			{Name: "stdin", Text: "standard input"},
 			{Name: "listen", Text: "tcp:HOST:PORT, unix:PATH, udp:HOST:PORT, unixgram:PATH, or systemd:NAME, a socket of the service manager"},
 			{Name: "mode", also: "0660", With: network, Text: "permissions of a unix socket, in octal, not 0"},
-			{Name: "framing", Default: "auto", Words: []string{"auto", "lines", "octets"}, With: []string{"listen"}, Text: "how a stream delimits messages: by line feeds (lines), or by a length before each (octets, RFC 6587); auto detects it from the beginning of the stream"},
+			{Name: "framing", Default: "auto", Words: []string{"auto", "lines", "octets"}, With: []string{"listen"}, Text: "how a stream delimits messages: by line feeds (lines), or by a length before each message (octets, RFC 6587); auto detects it from the beginning of the stream"},
 			{Name: "http", Text: "HOST:PORT, unix:PATH or systemd:NAME; the answer to a POST is its body, symbolized"},
 			{Name: "journal_upload", Text: "HOST:PORT, unix:PATH or systemd:NAME; accepts journals from systemd-journal-upload"},
 			{Name: "path", also: "`/v1/filter`, or `/upload`", With: []string{"http", "journal_upload"}, Text: "path of the URL"},
@@ -211,7 +211,7 @@ func limitsSection() Section {
 
 func serviceSection() Section {
 	return Section{Path: "service", of: kindOf[Service](), Text: "The listener for programs that look up addresses in the debug files of `symbols`. Each protocol is off unless its key is true. An input `http` may have the same address.", Keys: []Key{
-		{Name: "listen", Text: "HOST:PORT, unix:PATH or systemd:NAME; without it there is no listener"},
+		{Name: "listen", Text: "HOST:PORT, unix:PATH or systemd:NAME; without this key, there is no listener"},
 		{Name: "symbolize", Default: "false", With: []string{"listen"}, Text: "answer POST of JSON to `/v1/symbolize`: build IDs and offsets in, functions and lines out"},
 		{Name: "profile", Default: "false", With: []string{"listen"}, Text: "answer POST of a pprof profile to `/v1/profile` with the profile, in which addresses have functions and lines"},
 		{Name: "mozilla", Default: "false", With: []string{"listen"}, Text: "answer POST to `/symbolicate/v5`, Mozilla's symbolication API, which the Firefox Profiler and samply use"},

@@ -183,7 +183,7 @@ func (w *saver) load(j journal) {
 		w.sources[path] = e
 	}
 	if len(unread) > 0 {
-		w.again("has no readable entry for %s, the first of them %s", wording.Count(int64(len(unread)), "file", "files"), slices.Min(unread))
+		w.again("has no readable entry for %s; the first is %s", wording.Count(int64(len(unread)), "file", "files"), slices.Min(unread))
 	}
 }
 

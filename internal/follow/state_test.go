@@ -257,7 +257,7 @@ func TestCheckpointsThatAreNotUsed(t *testing.T) {
 		"a bit": {bytes.Replace(good, []byte(`"off":4`), []byte(`"off":5`), 1), torn},
 		"an entry of another form": {with(func(c *record) {
 			c.Files[0] = regexp.MustCompile(`"reading":\[.*\]`).ReplaceAll(c.Files[0], []byte(`"reading":1`))
-		}), `the checkpoint .*state has no readable entry for 1 file, the first of them .*app.log; lines may be printed again`},
+		}), `the checkpoint .*state has no readable entry for 1 file; the first is .*app.log; lines may be printed again`},
 		"version": {with(func(c *record) { c.Version = 2 }), `the checkpoint .*state is not used: the file has version 2, not 1; lines may be printed again`},
 	}
 	if hostID() != "" {

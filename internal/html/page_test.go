@@ -165,7 +165,7 @@ func TestPagesAreBounded(t *testing.T) {
 	if n := len(p.Find("details", "b")); n != maxDistinct {
 		t.Errorf("%d backtraces that are new, want %d", n, maxDistinct)
 	}
-	if text := "<p>1,234 more backtraces are not listed: only the first 2,000 distinct ones are counted.</p>"; !strings.Contains(string(page), text) {
+	if text := "<p>1,234 more backtraces are not listed: only the first 2,000 distinct backtraces are counted.</p>"; !strings.Contains(string(page), text) {
 		t.Errorf("the page has no %s", text)
 	}
 

@@ -49,7 +49,7 @@ func (p *Page) index() {
 	b = append(b, "</tbody>\n</table>\n"...)
 	if d.others > 0 {
 		b = append(appendCount(append(b, "<p>"...), d.others), " more backtraces are not listed: only the first "...)
-		b = append(appendCount(b, maxDistinct), " distinct ones are counted.</p>\n"...)
+		b = append(appendCount(b, maxDistinct), " distinct backtraces are counted.</p>\n"...)
 	}
 	p.out = append(b, "</details>\n</nav>\n"...)
 }

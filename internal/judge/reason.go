@@ -21,7 +21,7 @@ var (
 	ErrFault     = errors.New("no call precedes this address: either a signal interrupted the frame, and the file with the signal's trampoline is missing, or another file ran")
 	ErrCode      = errors.New("the code in the file differs from the code in the log: another file ran")
 	ErrOutside   = errors.New("none of the files that --image names has code at this address")
-	ErrNoCode    = errors.New("none of the files that --image names has code at this address, though other frames are in them: a wild function pointer, or code in ROM")
+	ErrNoCode    = errors.New("none of the files that --image names has code at this address, though other frames are in them: either the program jumped to a wrong address, or the code is in ROM")
 	ErrWords     = errors.New("an AVR address counts either bytes or two-byte words: no call shows which")
 	ErrRefuted   = errors.New("other frames of the trace show that another file ran; --image NAME=FILE names the right file")
 	ErrUnproven  = errors.New("the frames of the trace are too few to prove that this file ran; --image NAME=FILE names the file")
