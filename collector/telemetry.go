@@ -229,7 +229,7 @@ func (t *telemetry) drop(why eviction) {
 // noModule logs frames without their modules, once for each process and at most once a minute.
 func (t *telemetry) noModule(key string, frames int64) {
 	if n, ok := t.toldModule.May(time.Now()); ok {
-		t.log.Warn("frames have no module: records of their process went through another Collector, were lost, or came before this one started; "+
+		t.log.Warn("frames have no module: records of their process went through another Collector, were lost, or came before this Collector started; "+
 			"run the processor where the log is read, or route the records by its key", zap.String("key", key), zap.Int64("frames", frames), zap.Int64("processes", n))
 	}
 }

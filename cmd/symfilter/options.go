@@ -220,7 +220,7 @@ var options = [...]cli.Group[config]{
 			Text: "read only these threads of a profile recorded with --separate-threads=yes"},
 		{Name: "diff", In: ofCallgrind, Field: func(c *config) any { return &c.changes.diff },
 			Text: "compare OLD with NEW: --diff OLD NEW, or --diff OLD... -- NEW...",
-			More: "functions with the largest changes first"},
+			More: "functions with the largest changes come first"},
 		{Name: "limit", Metavar: "LIMIT", In: ofCallgrind, Field: func(c *config) any { return &c.changes.limits },
 			Text: "exit with 4 if a cost exceeds LIMIT, such as Ir=700k or main:Ir=+1%; see symfilter help gates"},
 		{Name: "mod-funcname", Metavar: "s/OLD/NEW/", In: ofCallgrind, Field: func(c *config) any { return &c.changes.functions },

@@ -340,7 +340,7 @@ func (e *Envelope) restoreRecord(l *seal, ends []int) error {
 	}
 	e.text, e.inner = nil, nil // the fields refer to them
 	if !ok || len(ends) == 0 || len(ends) > max(len(fields), 1) || !slices.IsSorted(ends) || ends[0] < 0 || ends[len(ends)-1] > len(l.got) {
-		return checkpoint.Damaged("%.20q is not a record that is held", l.raw)
+		return checkpoint.Damaged("%.20q is not a valid held record", l.raw)
 	}
 	last := l.line - 1
 	for i := range fields {

@@ -37,7 +37,7 @@ var (
 	uninit       = class{failure, false, false, []int{457}, "The program uses a value that was never set."}
 	overlap      = class{failure, true, false, []int{475}, "The source and the destination of a copy overlap."}
 	badJump      = class{failure, true, false, []int{119}, "The program jumps to an address that is not code."}
-	badSize      = class{failure, false, false, []int{789}, "The program asks for memory with an impossible size or alignment."}
+	badSize      = class{failure, false, false, []int{789}, "The program requests memory with an impossible size or alignment."}
 	crash        = class{failure, true, false, []int{119}, "A signal ended the program."}
 	abort        = class{failure, false, false, []int{617}, "The program aborted, because a condition that it requires does not hold."}
 	caution      = class{warning, false, false, []int{617}, "The program reports that a condition that it requires does not hold, and continues."}
