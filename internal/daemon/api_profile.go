@@ -54,7 +54,7 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// nameProfile answers a request with its pprof profile, in which locations without a function got
+// nameProfile answers a request with its pprof profile, in which locations without a function get
 // their functions and lines. It opens no path in the profile, which may come from another machine.
 func nameProfile(ctx context.Context, s *batch.Symbols, body io.Reader, h http.Header) (func(io.Writer) error, error) {
 	ledger, from := &roomLedger{Room: s.Room}, &failing{Reader: body}

@@ -112,8 +112,8 @@ func (c *contexts) lend(n int64) bool {
 	return true
 }
 
-// limits returns the limits for a session: its share plus the free part. In the number of
-// processes, kept contexts count as free.
+// limits returns the limits for a session: its share plus the free part. For the number of
+// processes, kept contexts count as free, since they can be dropped.
 func (c *contexts) limits(s *session) filter.Limits {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -52,8 +52,9 @@ func (f Faults) Error() string {
 }
 
 // nearest returns the word that a misspelt word probably means, or "". If word has at least 3
-// bytes, the first of words that has it as a prefix, or is a prefix of it, wins. Otherwise the word
-// with the fewest edits wins: at most a third of the bytes, but at least 1 and at most 3.
+// bytes, a prefix match wins: the first of words that begins with word, or with which word begins.
+// Without a prefix match, the word with the fewest edits wins. The limit of edits is a third of the
+// bytes of word, but at least 1 and at most 3.
 func nearest(word string, words []string) string {
 	best, least := "", 1+min(3, max(1, len(word)/3))
 	for _, w := range words {

@@ -63,9 +63,9 @@ func (t *turnover) hasBegun() bool {
 	}
 }
 
-// turnOver starts all pipelines of a change. For at most switchPatience, it waits for their inputs
-// and for removed pipelines. Then it waits as long for the paths of HTTP inputs. Once leaving is
-// done, it does not wait.
+// turnOver starts all pipelines of a change. It waits for their inputs and for removed pipelines,
+// but at most switchPatience. Then it waits for the paths of HTTP inputs, again at most
+// switchPatience. Once leaving is done, it does not wait.
 func turnOver(leaving context.Context, all []*turnover, gone []chan struct{}) {
 	patience, cancel := context.WithTimeout(leaving, switchPatience)
 	defer cancel()
@@ -139,8 +139,8 @@ func (p *pipeline) endsUnlessBlocked() bool {
 	}
 }
 
-// renamed returns a removed pipeline for whose configuration input returns true, or nil. It skips
-// the pipelines in taken, and adds its result to taken.
+// renamed returns a removed pipeline whose configuration satisfies the function input, or nil. It
+// skips the pipelines in taken, and adds its result to taken.
 func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeline]bool) *pipeline {
 	for name, p := range d.pipelines {
 		if _, stays := c.conf.Pipelines[name]; !stays && !taken[p] && input(d.conf.Pipelines[name]) {
@@ -205,8 +205,8 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// A stateRoom returns the paths of checkpoints. Inputs continue after a reload, so it makes a
-// private folder if none is configured. The end of the run removes the private folder.
+// A stateRoom returns the paths of checkpoints. Without a configured folder, it makes a private
+// folder, since inputs continue after a reload. The end of the run removes the private folder.
 type stateRoom struct{ private string }
 
 // path returns the prefix of a pipeline's checkpoints, or "" if there is no folder.

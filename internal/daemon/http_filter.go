@@ -75,9 +75,9 @@ func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 	refuseError(w, err)
 }
 
-// session returns the session for a request. The session continues the context of earlier requests
-// with the same key, or without a key, the peer's context. A request without a key whose response
-// is the output has no earlier context. leave releases the session.
+// session returns the session for a request, which leave releases. A request with a key continues
+// the context of earlier requests with that key. A request without a key continues its peer's
+// context. If its response is the output, it has no earlier context.
 func (h *httpInput) session(ask *ask, a *answer) (s *session, leave func() error) {
 	name, shared := ask.key, !ask.peer
 	if name == "" {

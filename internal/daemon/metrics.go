@@ -51,8 +51,9 @@ func (m *measures) observe(r debuginfod.Request) {
 	m.received.WithLabelValues(r.Server).Add(float64(r.Bytes))
 }
 
-// nameServers adds the series of the servers of now, and removes the series of servers that only
-// before has. So the number of series is bounded by the configuration.
+// nameServers adds series for the servers of the current client, now. It removes the series of
+// servers that only the previous client, before, has. So the number of series is bounded by the
+// configuration.
 func (m *measures) nameServers(before, now *debuginfod.Client) {
 	stay := make(map[string]bool)
 	if now != nil {

@@ -75,8 +75,8 @@ type lineEnd struct {
 	begun, lately time.Time
 }
 
-// ends returns the bytes that must end another stream's line before the session from may write. It
-// returns false if that session must wait.
+// ends returns the bytes that must end another stream's line before the given session may write. It
+// returns false if the given session must wait.
 func (l *lineEnd) ends(from *session) (first []byte, ok bool) {
 	switch {
 	case l.by == nil || l.by == from:

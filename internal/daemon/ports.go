@@ -276,7 +276,7 @@ func (u *use) isClosed() bool {
 	}
 }
 
-// heir reports whether another stream input uses the port: it can continue the connections.
+// heir reports whether another stream input uses the port, and can continue the connections.
 func (u *use) heir() bool {
 	u.ports.mu.Lock()
 	defer u.ports.mu.Unlock()

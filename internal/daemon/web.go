@@ -77,8 +77,8 @@ func newWebs(log *slog.Logger, p *ports, r *room) *webs {
 	return &webs{log: log, ports: p, room: r, all: make(map[string]*web), askers: askers{warn: log.Warn}}
 }
 
-// open returns the server at an address for another user, who must call release. If a reload has
-// changed TLS, a new server uses the port from then on.
+// open returns the server at an address, and counts one more use, which release must end. After a
+// reload that changes TLS, a new server uses the port.
 func (s *webs) open(address string, a admission) (*web, error) {
 	key := address
 	if a.tls != nil {
