@@ -63,8 +63,8 @@ func (s *search) damaged(g *generation, err error) {
 	}
 }
 
-// reportGone reports the loss of a file in the checkpoint. what names the file in the message.
-// broken is the file's damaged archive, or nil.
+// reportGone reports the loss of a file in the checkpoint. The message calls the file by the words
+// in what. broken is the file's damaged archive, or nil.
 func (s *search) reportGone(what string, last savedReading, broken *generation) {
 	since := last.Time.Format(time.DateTime)
 	lost := max(0, last.Size-last.Off)

@@ -28,7 +28,7 @@ const (
 	// after "too many open files": descriptors left for other uses, and for how long
 	shortSpare = 2
 	shortTime  = time.Minute
-	// open rotated files of one name; others are examined when their folder changes
+	// open rotated files of one name; other rotated files are examined when their folder changes
 	maxHeld = 8
 	// files checked per poll interval, which takes 1/100 of a processor
 	safetyShare = 100

@@ -54,8 +54,9 @@ const (
 )
 
 // Start is the place at which reading begins in existing files without a checkpoint. A positive
-// Start is a duration. Files written within it, even rotated ones, are read from their beginning,
-// older files from their end.
+// Start is a duration. Files written within this duration before the start are read from their
+// beginning, even rotated files. An older file is read from its end, and older rotated files are
+// not read.
 type Start time.Duration
 
 // With End, the last 256 MiB before the end are read for their context, and not printed.

@@ -36,7 +36,7 @@ type generation struct {
 
 	silent int64     // lines before this offset are not printed
 	since  int64     // offset of the first line given to the sink for printing
-	skips  bool      // if there are many quiet lines, the first ones may be skipped
+	skips  bool      // if there are many quiet lines, the first of them may be skipped
 	hole   bool      // the file was truncated and rewritten: skip its leading NUL bytes
 	moved  time.Time // last growth
 	looked time.Time // last look for late lines
@@ -276,7 +276,7 @@ func (g *generation) remember(b []byte) {
 	}
 }
 
-// emitLines calls emit with the whole lines at off, the quiet ones first.
+// emitLines calls emit with the whole lines at off, quiet lines first.
 func (g *generation) emitLines(off int64, lines []byte, emit func(p []byte, quiet bool) error) error {
 	if off < g.silent {
 		n := int(min(g.silent-off, int64(len(lines))))

@@ -332,7 +332,7 @@ func (r *run) tick() {
 }
 
 // rests returns the number of intervals until the next tick has work. If all files are idle and
-// have events, that work is a look at all files or sinks.
+// have events, the next work is a check of all files or of all sinks.
 func (r *run) rests() int {
 	if len(r.restless) > 0 || r.saver.unsynced() {
 		return 1

@@ -61,8 +61,7 @@ type origin struct {
 	searches int          // repeated searches for the last file of saved; at most maxTries
 
 	start Start // where reading begins without an entry
-	// time of a checkpoint without the followed name: files written later are new, even rotated
-	// ones
+	// time of a checkpoint without the followed name: files written later are new, even if rotated
 	since time.Time
 	whole bool // existing rotated files are read too
 }

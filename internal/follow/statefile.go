@@ -219,8 +219,9 @@ func (w *saver) markSynced(file *os.File, end int64) error {
 	return err
 }
 
-// renew replaces the file with a new one, whose first record has the entries in all. The output of
-// these entries was synced. A reader finds the old file or the new one. w.writing is held.
+// renew replaces the file with a new one. The first record has the entries in all, whose output was
+// synced. A second record has the entries that have changed since. A reader finds the old file or
+// the new file. w.writing is held.
 func (w *saver) renew(all map[string]entry) (err error) {
 	whole := make(map[string]json.RawMessage, len(all))
 	for path, e := range all {
