@@ -6,8 +6,8 @@ import (
 )
 
 // An addressIndex finds the unit of an address. The first lookups scan the ranges in
-// .debug_aranges, and those in the root entries of units that .debug_aranges does not list. After
-// coldLookups scans, or after an inconclusive scan, sweep makes a sorted set of the ranges.
+// .debug_aranges, and the ranges in the root entries of units that .debug_aranges does not list.
+// After coldLookups scans, or after an inconclusive scan, sweep makes a sorted set of the ranges.
 type addressIndex struct {
 	d           *Data
 	listed      rangeSet    // ranges in .debug_aranges, after the sweep
@@ -282,8 +282,8 @@ func (x *addressIndex) coldUnlistedUnit(addr uint64) (unit uint64, sure bool) {
 }
 
 // readRoots returns the ranges in the root entries of the units that .debug_aranges does not list.
-// These are few units, or all if the section is missing: by default, Clang does not write it.
-// readRoots walks over all unit headers.
+// These are few units, or all units if .debug_aranges is missing: by default, Clang does not write
+// it. readRoots walks over all unit headers.
 func (x *addressIndex) readRoots() []unitRange {
 	d := x.d
 	var mentioned []uint64

@@ -144,8 +144,8 @@ func (c *coldRun) end() lineHit {
 	return c.best
 }
 
-// covering returns the sequence with the lowest end above addr, or an empty sequence if that one
-// starts above addr.
+// covering returns the sequence with the lowest end above addr. If that sequence starts above addr,
+// covering returns an empty sequence.
 func (t *lineTable) covering(addr uint64) sequence {
 	best := sequence{hi: ^uint64(0)}
 	for i := range t.seqs {

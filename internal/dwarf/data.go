@@ -211,9 +211,10 @@ func (d *Data) firstErr(u *unit) error {
 	return d.err
 }
 
-// Beside makes long lookups pass a part of their work to start, as run. run reads nothing that the
-// rest of the lookup writes. start calls run, in this or in another goroutine, and returns a
-// function that waits for the end of run. Beside must come before the first Lookup.
+// Beside makes long lookups call start with a function run, which does a part of their work. run
+// reads nothing that the rest of the lookup writes. start calls run, in this or in another
+// goroutine, and returns a function that waits for the end of run. Beside must come before the
+// first Lookup.
 func (d *Data) Beside(start func(run func()) (wait func())) { d.beside = start }
 
 // Footprint returns the bytes of heap held by parsed units and tables. It only adds up counters. It

@@ -34,8 +34,8 @@ type Declaration struct {
 // come before the first lookup.
 func (d *Data) WithDetails() { d.detailed = true }
 
-// details returns the Details of the frame for an entry in hu. discriminator is the one of that
-// frame. The second result is the discriminator of the call, for the caller's frame.
+// details returns the Details of the frame for an entry in hu. discriminator is the discriminator
+// of that frame. The second result is the discriminator of the call, for the caller's frame.
 func (u *unit) details(hu *unit, entry, discriminator uint32) (*Details, uint32) {
 	v := &Details{Discriminator: discriminator, Declared: u.declaration(hu, entry), Entry: hu.off + uint64(entry) + 1}
 	var call uint32
@@ -63,8 +63,9 @@ func (u *unit) within(file uint32) string {
 	return string(u.d.text(u.compDir))
 }
 
-// isLinkerName reports whether the plain name of an entry of u is also the name of its symbol. It
-// is if the unit with the name is in a language without mangling. The codes are from DWARF 5, 7.12.
+// isLinkerName reports whether the plain name of an entry of u is also the name of its symbol. This
+// holds if the unit with the name is in a language without mangling. The codes are from DWARF 5,
+// 7.12.
 func (u *unit) isLinkerName(entry uint32) bool {
 	for range maxChain {
 		named := false

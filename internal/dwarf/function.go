@@ -180,7 +180,8 @@ func (u *unit) scanAgain() {
 }
 
 // Initial capacity for the functions of a unit: fewFunctions, plus one for each functionBytes of
-// entries. Most units need less. A unit may have any size: manyFunctions, 1 MiB, is the most.
+// entries. Most units need less. Since a unit may have any size, manyFunctions (1 MiB) bounds the
+// capacity.
 const (
 	fewFunctions  = 200
 	functionBytes = 2 << 10

@@ -76,7 +76,7 @@ func (u *unit) innermost(addr uint64) (int, []call) {
 }
 
 // callAt returns the innermost call of a function that covers addr, as an index in the function's
-// calls; -1 if these could not be read. The first of these calls is the function itself.
+// calls; -1 if the calls could not be read. The first of the calls is the function itself.
 func (u *unit) callAt(fn int, addr uint64) (int, []call) {
 	t := &u.funcs
 	f := &t.list[fn]
@@ -169,9 +169,10 @@ func (u *unit) readCalls(f *function) []span {
 	return spans
 }
 
-// sortCalls sorts spans and reports whether they are tidy: if two overlap, the later entry's range
-// is inside the earlier one's, and all are within maxSequence bytes. If so, it prepares a binary
-// search for the deepest range that covers an address, which is the range that pick would find.
+// sortCalls sorts spans and reports whether they are tidy: overlapping ranges are nested, with the
+// later entry inside the earlier entry, and all ranges are within maxSequence bytes. For tidy
+// spans, it prepares a binary search for the deepest range that covers an address, which is the
+// range that pick would find.
 func (t *functionTable) sortCalls(f *function, spans []span) bool {
 	slices.SortFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.lo, b.lo), cmp.Compare(b.hi, a.hi), cmp.Compare(a.order, b.order))

@@ -29,7 +29,7 @@ const (
 	// rows between two stops: a lookup runs the program over at most that many rows, in 20 µs
 	stopRows = 1 << 12
 	maxStops = 1 << 19 // stops kept for one unit: 16 MiB
-	// bytes of a line program between two stops; a table with more between them is not used
+	// bytes of a line program between two stops; a table with a longer gap is not used
 	maxStopBytes = 1 << 20
 	maxFiles     = 1 << 20 // files, or directories, of one unit: 40 MiB
 	// fields described for an entry of a version 5 file table; DWARF defines 5

@@ -138,7 +138,7 @@ func (u *unit) beginLine(addr uint64) (row lineHit, cold *coldRun) {
 		if u.keepLines(); t.crowded {
 			return u.lineFromProgram(s, addr), nil
 		}
-	case t.runs < coldLineLookups && !again && size <= maxRows: // longer ones may be huge
+	case t.runs < coldLineLookups && !again && size <= maxRows: // a longer program may be huge
 		t.runs++
 		return lineHit{}, u.beginCold(addr)
 	default:
@@ -186,7 +186,7 @@ func sequenceAt(seqs []sequence, addr uint64) *sequence {
 	return &seqs[i]
 }
 
-// row returns the row of addr, which is in s; nil if there is none.
+// row returns the row of addr, which is in s; nil if s has no row at addr or below.
 func (s *sequence) row(rows []lineRow, addr uint64) *lineRow {
 	rel := uint32(addr - s.lo)
 	rows = rows[s.first : s.first+s.n]

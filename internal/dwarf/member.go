@@ -414,7 +414,7 @@ func (w *typeWalk) walkMembers(t typeAt, e *typeEntry, off, limit uint64, depth 
 }
 
 // walkVariants follows the variant of a Rust enum that has a member at off. If several variants
-// have one there, it follows none: only the running program determines the variant.
+// have a member at off, it follows none of them: only the running program determines the variant.
 func (w *typeWalk) walkVariants(p *partial, t typeAt, e *typeEntry, off, limit uint64, depth int) (rest uint64, exact bool) {
 	base := len(w.path)
 	var found []byte

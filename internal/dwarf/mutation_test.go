@@ -158,9 +158,9 @@ func interrogate(t testing.TB, image []byte, code, variables []uint64) (frames, 
 	return frames, members
 }
 
-// TestMutatedFiles looks up addresses in damaged files. None may make the reader panic, or take two
-// seconds of work or 256 MiB. Lookups in an undamaged file, after each 1000 damaged ones, must give
-// the same answers.
+// TestMutatedFiles looks up addresses in damaged files. No file may make the reader panic, or take
+// two seconds of processor time or 256 MiB. After every 1000 damaged files, lookups in an undamaged
+// file must find as many frames and members as at first.
 func TestMutatedFiles(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	all := victims(t)

@@ -109,8 +109,8 @@ func (u *unit) nameStart(entry uint32, e *entryData) uint32 {
 	return entry
 }
 
-// follow returns the entry that ref refers to. It returns nil if that is in a type unit or another
-// file, or if the reference is damaged.
+// follow returns the entry that ref refers to. It returns nil if the entry is in a type unit or
+// another file, or if the reference is damaged.
 func (u *unit) follow(ref value) (*unit, uint32) {
 	if entry, ok := u.localEntry(ref); ok {
 		return u, entry

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A reachMap agrees, address by address, with LLVM's map for overlapping ranges, from the start of
-// a range to its end and owner.
+// For overlapping ranges, a reachMap gives each address the owner that LLVM's map gives it. LLVM's
+// map leads from the start of a range to its end and owner.
 func TestReachesAreThoseOfLLVM(t *testing.T) {
 	type entry struct {
 		hi    uint64

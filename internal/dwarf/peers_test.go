@@ -101,7 +101,7 @@ func (u *peerUnit) readLines(t *testing.T, dw *dwarf.Data, e *dwarf.Entry) {
 	u.files = lr.Files()
 }
 
-// row returns the last row that is not above addr, of the sequence that covers it.
+// row returns the last row not above addr in the sequence that covers addr.
 func (u *peerUnit) row(addr uint64) (row dwarf.LineEntry, ok bool) {
 	for _, seq := range u.rows {
 		if addr < seq[0].Address || addr >= seq[len(seq)-1].Address {

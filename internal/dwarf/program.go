@@ -92,7 +92,7 @@ func (m *lineRun) begin(d *Data, u *unit) {
 	m.files = m.files[:0]
 }
 
-// resume makes the run begin at the stop from, and end at the position end.
+// resume makes the run continue at a stop, and end at the position end in the program.
 func (m *lineRun) resume(from *lineStop, end uint64) {
 	m.prog, m.start, m.pos = m.prog[:end], int(from.pos), int(from.pos)
 	m.opened, m.live = true, true

@@ -346,7 +346,7 @@ func (l *links) openPackage() *splitFile {
 	return f
 }
 
-// find returns the offset and the contributions of the unit with an ID in a package.
+// find returns the offset of the package's unit with this ID, and the unit's contributions.
 func (f *splitFile) find(id uint64) (off uint64, p part, ok bool) {
 	x, c := &f.index, f.data
 	row := x.row(id)

@@ -20,7 +20,7 @@ type Variable struct {
 	Addr       uint64
 	Size       uint64 // bytes; 0: not known
 	// part of the variable at the requested address, such as ".refs", "[3].refs" or "[3]+0x4"; ""
-	// for its start, and if not known
+	// for the variable's start, or if the part is unknown
 	Member string
 
 	Declared Declaration // set after WithDetails
