@@ -224,8 +224,8 @@ func (r closing) renderErrorSummary(rec *Record) {
 }
 
 // appendErrors appends Valgrind's line about all errors. The line ends with the number of
-// suppressed contexts: "(suppressed: 4 from 2)". If the report lacks that number, the line has
-// the number of used suppressions.
+// suppressed contexts: "(suppressed: 4 from 2)". If the report lacks that number, the line ends
+// with the number of used suppressions: "(suppressed: 4 by 2 suppressions)".
 func (s *summary) appendErrors(b []byte) []byte {
 	b = append(b, "ERROR SUMMARY: "...)
 	all, contexts := s.errors()

@@ -26,8 +26,8 @@ type lexer struct {
 }
 
 // add appends p. It first drops the bytes before keep, which were handed over, if they are the
-// whole buffer. To avoid growth, it also drops them if they are at least half. Positions move
-// down by moved, the number of bytes dropped.
+// whole buffer. To avoid growth, it also drops them if they are at least half of the buffer.
+// Positions move down by moved, the number of bytes dropped.
 func (l *lexer) add(p []byte, keep int) (moved int) {
 	if stays := len(l.buf) - keep; keep > 0 && (stays == 0 || len(l.buf)+len(p) > cap(l.buf) && keep >= stays) {
 		l.buf = l.buf[:copy(l.buf, l.buf[keep:])]

@@ -30,8 +30,8 @@ const (
 	maxFacts     = 64 << 20 // bytes of all facts, of all processes together
 	factSize     = 128      // bytes of a fact, with its entry in a map
 	epochSize    = 3 << 10  // bytes of an epoch without facts
-	maxWork      = 1 << 24  // comparisons of a fact with a candidate, 0.5 µs each;
-	frameWork    = 32       // plus this many for each frame
+	maxWork      = 1 << 24  // comparisons of a fact with a candidate, 0.5 µs each
+	frameWork    = 32       // further comparisons for each frame
 	maxAsked     = 1024     // candidates for a bias passed to the symbolizer, 0.1 ms each at first
 
 	// lifetime of the answer that no symbol covers an address: a debug file may arrive

@@ -163,8 +163,8 @@ func (a *answerer) keptAnswer(s *site) *answer {
 	return known
 }
 
-// keepAnswer returns an answer, and stores it if allowed. The answer that no symbol covers a
-// site expires after nothingHolds, since a debug file may arrive.
+// keepAnswer returns an answer, and caches it if from.Kept is set. The answer that no symbol covers
+// a site expires after nothingHolds, since a debug file may arrive.
 func (a *answerer) keepAnswer(s *site, from report.Answer) *answer {
 	got := &answer{frames: from.Frames, err: from.Err, until: from.Until}
 	if !from.Kept {

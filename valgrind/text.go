@@ -273,8 +273,8 @@ func (r *renderer) renderFields(rec *Record, i int) int {
 	return i
 }
 
-// renderGroup renders an element that contains others, on one line if these are few and short:
-// "definitely lost: 48 bytes in 1 blocks". It returns the index of the next item to render.
+// renderGroup renders an element that contains other elements, on one line if they are few and
+// short: "definitely lost: 48 bytes in 1 blocks". It returns the index of the next item to render.
 func (r *renderer) renderGroup(rec *Record, i int, indent string) int {
 	depth := rec.Items[i].Depth
 	r.line = append(append(r.line, indent...), title(rec.Items[i].Name)...)
@@ -328,8 +328,8 @@ func title(name string) string {
 
 func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// renderPairs renders pairs of a count and an item named what, one a line. render renders the
-// item's text.
+// renderPairs renders each pair of a count and an item called what on a separate line. It calls
+// render for the item's text.
 func (r *renderer) renderPairs(rec *Record, heading, what string, render func(text []byte)) {
 	if !slices.ContainsFunc(rec.Items, func(it Item) bool { return it.Name != "" }) {
 		r.line = bytes.TrimSuffix(r.line, []byte("\n")) // no pairs follow the heading

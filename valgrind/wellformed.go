@@ -15,8 +15,8 @@ type wellFormed struct {
 	inside int        // index in open of the open frame, plus 1; 0 if no frame is open
 }
 
-// A rawPlace is the range of a frame's bytes in its record. An index is -1 if the tag there is
-// in another part of the record.
+// A rawPlace is the range of a frame's bytes in its record. An index is -1 if its tag is in another
+// part of the record.
 type rawPlace struct{ from, to int }
 
 // check reports whether b is well-formed within begun, the elements that an earlier part of the
