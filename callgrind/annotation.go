@@ -207,8 +207,8 @@ func (t *listing) numbered(number uint32, line []byte) {
 	t.b = append(escape.AppendText(t.b, string(expand(line[:min(len(line), maxSourceLine)])), ""), '\n')
 }
 
-// costs prints the costs of a line, but not an inclusive first column. A cost of 0 is left blank.
-// costs is nil for a line without costs.
+// costs prints the costs of a line, except in an inclusive first column, which it leaves out. A
+// cost of 0 is left blank. costs is nil for a line without costs.
 func (t *listing) costs(costs []int64) {
 	for i := range t.columns {
 		c := &t.columns[i]

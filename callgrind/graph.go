@@ -221,7 +221,7 @@ func (g *graph) limit(costs []int64, from, to uint32) {
 	}
 }
 
-// cycleNumber returns the number of a node's cycle, from 1, or 0.
+// cycleNumber returns the number of a node's cycle, from 1, or 0 for a node outside of all cycles.
 func (g *graph) cycleNumber(n uint32) uint32 { return g.cycleOf[g.cycle[n]] }
 
 // wholes returns the cost of each cycle: own costs, and the costs of calls to functions

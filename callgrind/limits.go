@@ -21,7 +21,7 @@ const (
 
 	maxDescriptions = 64 // lines of "desc:" that are shown
 
-	// bytes of a name that is compared with a demangled one, or searched for callers
+	// bytes of a name that is compared with a demangled name, or searched for callers
 	maxCompared   = 4 << 10
 	maxInline     = 128      // inlined calls at one address
 	maxSource     = 64 << 20 // bytes of a source file to show

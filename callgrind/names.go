@@ -42,8 +42,8 @@ func (n *names) intern(text []byte) nameID {
 const unknown = "???"
 
 // A definition is the meaning of a number in names such as "(5) main". Its low nameBits bits are a
-// nameID, and the bits above the kind of the line that gave the name. Without such a line, the kind
-// is 0 and the name is the number's text, such as "(5)". The definition 0 is an unused number.
+// nameID, and its high bits are the kind of the line that gave the name. Without such a line, the
+// kind is 0 and the name is the number's text, such as "(5)". The definition 0 is an unused number.
 type definition uint32
 
 const nameBits = 24 // maxNames needs 23

@@ -1,9 +1,11 @@
 package callgrind
 
-// A key identifies a place (a code position with costs), a call or a jump. addr and line are the
-// position of the place or of the target. For a place, from is the function, and to the source
-// file. For a call, from is the place, and to the function. For a jump, from is the place, and to
-// is twice the function, plus 1 if conditional.
+// A key identifies a place (a code position with costs), a call or a jump. The fields addr and line
+// are the position of the place or of the target.
+//
+// The fields from and to depend on the kind of key. In a place, they are the function and the
+// source file. In a call, they are the index of the place and the called function. In a jump, they
+// are the index of the place and twice the target's function, plus 1 if the jump is conditional.
 type key struct {
 	addr uint64
 	from uint32

@@ -192,9 +192,9 @@ func (r *recordReader) complainOf(line int, kind, format string, args ...any) {
 	}
 }
 
-// maxComplaints bounds the defects of a kind that are reported one by one. Some kinds repeat: if
-// one line is not of a profile, or one sum is too large, other lines or sums are, too. Lines passed
-// on are visible anyway.
+// maxComplaints bounds the defects of a kind that are reported one by one. It is 1 for kinds that
+// usually repeat, such as a line before the profile or a sum out of range, and for lines that are
+// printed anyway.
 func maxComplaints(kind string) int {
 	switch kind {
 	case "before", "passed", "version", "events", "clash", "limit":

@@ -84,8 +84,9 @@ type naming struct {
 // between builds.
 const nameless = "(functions without names)"
 
-// joinNameless joins the functions of an object that have only addresses. It leaves them if at
-// least half of one side's addresses are on the other side: then both sides ran the same build.
+// joinNameless joins the functions of an object that have only addresses. It keeps them apart if at
+// least half of one side's addresses are also on the other side: then both sides ran the same
+// build.
 func joinNameless(sides [][]naming) {
 	if len(sides) != 2 {
 		return

@@ -229,7 +229,7 @@ func (t *listing) sort() {
 	})
 }
 
-// costlier compares costs by the events of t.sorting, the larger ones first.
+// costlier compares costs by the events of t.sorting, larger costs first.
 func (t *listing) costlier(a, b []int64) int {
 	for i := range t.sorting {
 		if c := cmp.Compare(t.sorting[i].value(b), t.sorting[i].value(a)); c != 0 {
