@@ -38,10 +38,11 @@ func newFile(o *report.Object) *file {
 
 func isCode(s object.Segment) bool { return s.Flags&elf.PF_X != 0 }
 
-// fits returns the possible link-time addresses of a mapping's start: one for each segment of
-// this size. The kernel maps whole pages, and the report does not give their size. If all
-// readable segments are executable, adjacent segments are one mapping. Some producers write one
-// map for the whole image.
+// fits returns the possible link-time addresses of a mapping's start. The mapped part has code, and
+// is a segment, several adjacent segments, or the whole image, which some producers write as one
+// map. Adjacent segments are one mapping if all are executable. The mapping has the part's size in
+// whole pages. fits tries small pages first, since the report does not give their size, and few
+// segments first.
 func (f *file) fits(from, to uint64) (all []uint64) {
 	// some producers write the last address instead of the end
 	size := (to - from + pages[0] - 1) &^ (pages[0] - 1)

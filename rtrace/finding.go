@@ -150,8 +150,8 @@ func (f *finder) finish() {
 	f.leaks, f.frames, f.framed = f.leaks[:0], f.frames[:0], false
 }
 
-// frame appends the symbolizer's frames at the address of rec, if they are better than those of the
-// report. Otherwise it appends the report's frames, or a frame without a name.
+// frame appends the symbolizer's frames at the address of rec, if they are better than the report's
+// frames. Otherwise it appends the report's frames, or a frame without a name.
 func (t *translator) frame(dst []findings.TraceFrame, rec *record) []findings.TraceFrame {
 	s := t.space.site(rec)
 	place := findings.TraceFrame{Address: rec.Addr}

@@ -205,7 +205,7 @@ func (p *processor) addRecord(rec *record) error {
 	return p.out(rec)
 }
 
-// lineEnds are the possible line ends, by their length.
+// lineEnds are the possible line ends, shortest first.
 var lineEnds = [...]string{"\n", "\r\n"}
 
 // pass ends the current backtrace, and passes on the record after it.
