@@ -290,7 +290,7 @@ type loan struct {
 	peer   string
 
 	mu    sync.Mutex
-	taken int64 // from the ledger
+	taken int64 // bytes borrowed from the ledger
 	free  int64 // bytes of taken that the request does not use
 }
 

@@ -250,7 +250,7 @@ func (w *watchedWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// The heap may grow by no more than was taken from the room, for a profile of many small parts.
+// For a profile of many small parts, the heap may grow by at most the bytes taken from the room.
 func TestProfilesTakeNoMoreThanTheirRoom(t *testing.T) {
 	text := func(n int) string { return fmt.Sprintf("%08d", n) }
 	number := func(field byte, n int) string { return string(binary.AppendUvarint([]byte{field << 3}, uint64(n))) }

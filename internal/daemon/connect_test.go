@@ -223,7 +223,7 @@ func TestReloadsToAnotherPeerLoseNoLine(t *testing.T) {
 	}
 	awaitSeries(t, d, "output_bytes_total{output=all}")
 	first.Close()
-	c.Close() // before it has read anything
+	c.Close() // before the peer has read anything
 	awaitSeries(t, d, "output_errors_total{output=all}")
 	second, err := net.Listen("unix", filepath.Join(dir, "second"))
 	if err != nil {
@@ -289,7 +289,7 @@ func TestReloadsPassOnWhatADeadPeerIsOwed(t *testing.T) {
 				return stalled >= 50*time.Millisecond
 			})
 			first.Close()
-			c.Close() // before it has read anything
+			c.Close() // before the peer has read anything
 			awaitSeries(t, d, "output_errors_total{output=all}")
 			second, err := net.Listen("unix", filepath.Join(dir, "second"))
 			if err != nil {

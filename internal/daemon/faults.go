@@ -68,8 +68,8 @@ func nearest(word string, words []string) string {
 	return best
 }
 
-// distance returns the number of edits that turn a into b. An edit adds, removes or replaces a
-// byte, or swaps two neighbours. If the lengths differ by most or more, it returns most.
+// distance returns the number of edits that turn a into b, or most if their lengths differ by at
+// least most. An edit adds, removes or replaces a byte, or swaps two neighbours.
 func distance(a, b string, most int) int {
 	if len(a)-len(b) >= most || len(b)-len(a) >= most {
 		return most

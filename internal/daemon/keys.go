@@ -24,7 +24,7 @@ type Section struct {
 // A Key is a key of a [Section]. A zero field sets no rule.
 type Key struct {
 	Name    string
-	Default string   // in the form used in the file
+	Default string   // default value, in the form used in the file
 	Words   []string // allowed values
 	Unit    string   // unit of numbers
 	With    []string // the key has an effect only with one of these keys in the section

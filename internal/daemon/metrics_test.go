@@ -296,7 +296,8 @@ memory_bytes{of=frames} 0 >`},
 // A more matches any larger value.
 type more float64
 
-// wanted parses the value that a series must reach. before is its first value.
+// wanted parses the value that a series must reach. The text > matches any value larger than
+// before.
 func wanted(t *testing.T, text string, before float64) any {
 	t.Helper()
 	if text == ">" {

@@ -10,7 +10,7 @@ import (
 // An unsentError reports that an output ended before it could deliver all accepted lines.
 type unsentError struct {
 	to   string
-	owed []byte // from the beginning of a line
+	owed []byte // undelivered bytes, from the beginning of a line
 }
 
 func (e *unsentError) Error() string {

@@ -146,7 +146,7 @@ func TestWritesOfSeveralStreamsAreOneOutput(t *testing.T) {
 	expect(5, 0, 0, nil)
 	w.begin(at(10))
 	expect(12, 2, 2, nil)
-	w.begin(at(15)) // of another stream
+	w.begin(at(15)) // a write of another stream
 	w.end(at(20), nil)
 	expect(25, 15, 5, nil)
 	w.begin(at(25))
