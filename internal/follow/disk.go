@@ -80,7 +80,7 @@ type folder struct {
 	silent     bool
 	state      folderState   // at the last check
 	stateSince time.Duration // time at which state was first seen
-	listed     folderState   // before the last listing
+	listed     folderState   // state before the last listing
 	begun      time.Duration // start of the last listing; -1: never listed
 	took       time.Duration // duration of the last listing
 	used       time.Duration // last call of list

@@ -94,7 +94,7 @@ func (s *search) openAll() (now *generation, all lineage.Folder, beside *family,
 }
 
 // changes reports whether files are being renamed, compressed or copied. The copy of a truncated
-// file may then be incomplete, or missing from all. now is the file with the followed name.
+// file may then be incomplete, or missing from all. The file with the followed name, now, may grow.
 func (s *search) changes(beside *family, all []lineage.Content, now *generation) bool {
 	return !s.isCurrent(beside) || slices.ContainsFunc(all, func(c lineage.Content) bool {
 		g := fileOf(c)

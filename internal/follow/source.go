@@ -32,7 +32,7 @@ type source struct {
 	truncations int        // truncations so far
 	truncatedID lineage.ID // truncated file, while a copy of it is read
 
-	lastProgress sharedProgress // at the end of the last turn
+	lastProgress sharedProgress // progress at the end of the last turn
 }
 
 // A shared is the state that all parts of a source use.
