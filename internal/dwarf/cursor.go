@@ -31,7 +31,7 @@ func (c *cursor) fail() {
 
 func (c *cursor) left() int { return len(c.buf) - c.pos }
 
-// take returns the next n bytes, or nil if there are fewer.
+// take returns the next n bytes. If fewer bytes are left, it returns nil and makes the cursor bad.
 func (c *cursor) take(n uint64) []byte {
 	if n > uint64(len(c.buf)-c.pos) {
 		c.fail()

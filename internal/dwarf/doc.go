@@ -39,7 +39,7 @@
 //
 // If the .dwo file or package of a split unit is missing, file and line are known, but no function,
 // unless the compiler left inlined calls in the skeleton. Names in a missing supplementary file are
-// unknown. .debug_names and .gdb_index are not read. .debug_names has no addresses. .gdb_index would
-// save one scan of the root entries: 35 ms for 30,000 units and 600,000 ranges. But it chooses
-// differently from LLVM among overlapping units.
+// unknown. .debug_names and .gdb_index are not read. .debug_names has no addresses. .gdb_index
+// would save one scan of the root entries: 35 ms for 30,000 units and 600,000 ranges. But it
+// chooses differently from LLVM among overlapping units.
 package dwarf

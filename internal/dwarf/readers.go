@@ -273,8 +273,8 @@ func (t *common[T]) withdraw(s *shelf) {
 	}
 }
 
-// of returns the table. If no reader has made it, of calls make for d. A nil table is not shared,
-// nor is the table of a Reader that has met an error.
+// of returns the table. If no reader has made the table yet, it calls make for d. A nil table is
+// not shared, nor is a table that a Reader makes after an error.
 func (t *common[T]) of(d *Data, make func() []T) []T {
 	if v := t.made.Load(); v != nil {
 		return *v
