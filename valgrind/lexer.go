@@ -14,7 +14,7 @@ type lexer struct {
 	final bool   // no bytes follow the view
 	short bool   // the token at pos needs bytes beyond the view
 
-	none [len(marks)]gap // by mark: a range of buf without it
+	none [len(marks)]gap // by mark: a range of buf without the mark
 	// whole CDATA sections of the text that begins at sections.from; empty if there are none
 	sections gap
 
