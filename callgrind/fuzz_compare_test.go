@@ -56,7 +56,7 @@ func FuzzComparison(f *testing.F) {
 					t.Fatal(err)
 				}
 			}
-			c.Close() // it may fail: the profiles need not have a common event
+			c.Close() // Close may fail: the profiles need not have a common event
 			return out.String()
 		}
 		if large.Match(before) || large.Match(after) {

@@ -209,7 +209,7 @@ func (v *verdict) value() string {
 	return text
 }
 
-// percent returns a change in percent, with its sign. before is not 0.
+// percent returns a change in percent, with its sign. The cost before must not be 0.
 func percent(before, after int64, places int) string {
 	change := (float64(after) - float64(before)) * 100 / float64(distance(0, before))
 	text := strconv.FormatFloat(change, 'f', places, 64)

@@ -20,7 +20,7 @@ type graph struct {
 	cycle   []uint32 // by node: number of its cycle; each node outside of cycles has its own
 	members []uint32 // by cycle: number of its nodes
 	cycleOf []uint32 // by cycle: number shown, from 1; 0 for a single node
-	whole   []int64  // by cycle and event: its cost, with calls to functions outside
+	whole   []int64  // by cycle and event: the cost of the cycle, with calls to functions outside
 
 	self, inclusive []int64 // by node and event
 	calls           []int64 // by node: number of calls

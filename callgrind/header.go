@@ -24,7 +24,7 @@ func (r *recordReader) header(line, key, value []byte) error {
 		return nil
 	}
 	if !known {
-		r.pass() // it may also be a line of a log
+		r.pass() // the line may also be a line of a log
 	}
 	if err := r.startPart(k); err != nil {
 		return err

@@ -334,7 +334,7 @@ func (v *resolution) levels(fn uint32, rest string) string {
 	return strings.Join(parts, "'")
 }
 
-// base returns the name of a function without its suffix.
+// base returns the name of a function without its level of recursion and its callers.
 func (v *resolution) base(fn uint32) string {
 	name, _, _ := strings.Cut(v.m.r.Text(v.m.functions[fn].name), "'")
 	return name
