@@ -53,8 +53,8 @@ func (c *contexts) enter(s *session) bool {
 	return true
 }
 
-// set updates the share of a counted session. It returns false if the share has grown and the total
-// exceeds the limit.
+// set updates the share of a counted session, and drops stored contexts while a limit is exceeded.
+// It returns false if the session's bytes have grown and limits.context_bytes is still exceeded.
 func (c *contexts) set(s *session, n int, bytes int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

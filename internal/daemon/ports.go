@@ -152,8 +152,8 @@ func (p *ports) use(address string, a admission, datagrams bool) (all []*use, er
 	return all, nil
 }
 
-// openInherited opens the service manager's sockets with the name in the address at, and returns
-// their keys. p.mu is held.
+// openInherited opens the service manager's sockets called at.name, and returns their keys. p.mu is
+// held.
 func (p *ports) openInherited(at address, datagrams bool) (keys []string, err error) {
 	key := func(i int) string { return fmt.Sprintf("%v#%d,%t", at, i, datagrams) }
 	for p.open[key(len(keys))] != nil {
