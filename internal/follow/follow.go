@@ -59,7 +59,8 @@ const (
 // not read.
 type Start time.Duration
 
-// With End, the last 256 MiB before the end are read for their context, and not printed.
+// With End, earlier lines are read for their context, and not printed: the last 256 MiB, or all
+// lines if the Sink needs them.
 const (
 	Beginning Start = 0
 	End       Start = -1

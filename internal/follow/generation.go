@@ -22,7 +22,7 @@ type generation struct {
 	*handle
 	head     []byte  // first bytes, lineage.HeadSize at most
 	out      *outlet // takes its lines
-	size     int64   // at the last look
+	size     int64   // bytes at the last look
 	mtime    time.Time
 	unlinked bool // removed, without a name
 	// resolved path of a symbolic link to the file; empty: unknown
