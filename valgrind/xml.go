@@ -72,8 +72,8 @@ type xmlDocument struct {
 	header []byte   // records about the process, as XML
 }
 
-// An addedFrames has the symbolizer's frames for the frame with this index in a record,
-// innermost first. The last is the frame itself; the others are inlined into it.
+// An addedFrames has the symbolizer's frames for one frame of a record, innermost first. The last
+// of them is that frame itself, and the other frames are inlined into it.
 type addedFrames struct {
 	frame  int
 	frames []symbolize.Frame
