@@ -418,7 +418,7 @@ func (v *resolution) unite() {
 		costs[at] = costs[at] || v.all[at].merged
 	}
 	type place struct{ where, fn nameID }
-	// 0 if several functions have the name
+	// the only function with costs and this name; 0 if there are several
 	inObject, inFile := make(map[place]uint32), make(map[place]uint32)
 	note := func(m map[place]uint32, p place, n uint32) {
 		if _, ok := m[p]; ok {
