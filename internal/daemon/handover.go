@@ -151,9 +151,9 @@ func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeli
 	return nil
 }
 
-// sameReading reports whether the input of a can continue as the input of b. For files, both
-// outputs must be files, or both standard output or the same connection: the checkpoint leaves out
-// lines that the reader of a pipe or connection has not taken.
+// sameReading reports whether the input of a can continue as the input of b. For files, the outputs
+// must be of one kind: files, standard output, or the same connection. The reason is that the
+// checkpoint leaves out lines that the reader of a pipe or connection has not taken.
 func sameReading(a, b Pipeline) bool {
 	return reflect.DeepEqual(a.Input, b.Input) && (len(a.Input.Files) == 0 || (a.Output.File == "") == (b.Output.File == "") && a.Output.Connect == b.Output.Connect && reflect.DeepEqual(a.Output.TLS, b.Output.TLS))
 }

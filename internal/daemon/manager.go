@@ -18,9 +18,9 @@ const (
 	slowStop = time.Second
 )
 
-// isStuck reports whether a filter of the pipeline has made no progress for longer than after, plus
-// its patience with debug files. A session that is idle, or waits for input or output, is not
-// stuck: a restart would not help.
+// isStuck reports whether a filter of the pipeline has made no progress for longer than the
+// duration after plus its patience with debug files. A session that is idle, or waits for input or
+// output, is not stuck: a restart would not help.
 func (p *pipeline) isStuck(after time.Duration) bool {
 	patience := p.stage.Load().conf.Patience
 	limit := int64(after) + int64(max(patience.Local, patience.Servers))
