@@ -8,8 +8,8 @@ import (
 
 // copiesOf returns the copies of g's old contents after a truncation: see [lineage.Log.Copies].
 // continued reports whether a copy has all bytes that were read. The copies are open, claimed and
-// unread, the oldest first. read is the time at which g was last read to its end. held are all open
-// files, rotated the open files before the current one. The only error is errLater.
+// unread, the oldest first. read is the time at which g was last read to its end. held has all open
+// files, and rotated has the open files before the current file. The only error is errLater.
 func (s *search) copiesOf(g *generation, read time.Time, held, rotated []*generation) (copies []*generation, continued bool, err error) {
 	for try := 0; ; try++ {
 		beside, err := s.steady()

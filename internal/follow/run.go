@@ -239,7 +239,8 @@ func (r *run) finished(d result) {
 
 // early reports whether lines may be printed before all files are open. The next run reads files
 // that are not in the checkpoint from their beginning. So unless Start is Beginning, the checkpoint
-// must first record where each file begins.
+// must first record where each file begins. If Start is Beginning, lines wait only for the pause
+// after the last flush.
 func (r *run) early() bool {
 	return r.o.State == "" || r.o.Start == Beginning && time.Since(r.flushed) > r.pause
 }
