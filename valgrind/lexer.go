@@ -104,8 +104,8 @@ func (l *lexer) blanksBefore(at int) []byte {
 }
 
 // dropLines moves the position past the last line end in the blanks between from and end. The
-// blanks after it may begin a line of text. It drops them too if final is set, or if they are
-// more than maxLeaf bytes.
+// blanks after that line end may begin a line of text. dropLines skips them too if final is set, or
+// if they take more than maxLeaf bytes.
 func (l *lexer) dropLines(from, end int, final bool) {
 	if nl := bytes.LastIndexByte(l.buf[from:end], '\n'); nl >= 0 {
 		l.pos = from + nl + 1
@@ -168,9 +168,9 @@ func (l *lexer) isTag(at int) bool {
 	return ok || size == 0
 }
 
-// tagName returns the name of the tag at the given index, and the tag's size with attributes.
-// The name begins nameAt bytes after the index. If ok is false, the '<' begins no tag, or size
-// is 0 and the report ends too early to decide.
+// tagName returns the name of the tag at the given index, and the tag's size with attributes. The
+// name begins nameAt bytes after the index. If ok is false, the '<' begins no tag, or, with size 0,
+// the view ends too early to decide.
 func (l *lexer) tagName(at, nameAt int) (name []byte, size int, ok bool) {
 	b := l.view[at:]
 	i := nameAt

@@ -118,8 +118,8 @@ func spaced(name string) string {
 	return string(b)
 }
 
-// describe adds the name of a variable to a text about its address.
-// Valgrind does not find the name in a stripped program:
+// describe adds the name of a variable to a text about its address, since Valgrind does not find
+// the name in a stripped program. The first of these texts becomes the second:
 //
 //	Address 0x10e168 is in the BSS segment of /bin/app
 //	Address 0x10e168 is 0 bytes inside data symbol "plain"

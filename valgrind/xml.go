@@ -11,12 +11,12 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// NewXML returns a writer that copies a report to w, as XML that any parser can read. It adds
-// the functions, files and lines that the report lacks, and a frame for each inlined call.
-// Well-formed records are copied; others are written in Valgrind's layout. w gets a document
-// for each process, one after another. If another process interrupts a report, its rest is
-// another document, with the header repeated. Close ends the last document, and does not close
-// w. All errors come from w. The writer is for one goroutine.
+// NewXML returns a writer that copies a report to w, as XML that any parser can read. It adds the
+// functions, files and lines that the report lacks, and a frame for each inlined call. Well-formed
+// records are copied; other records are written in Valgrind's layout. w gets a document for each
+// process, one after another. If another process interrupts a report, the rest of the report is
+// another document, with the header repeated. Close ends the last document, and does not close w.
+// All errors come from w. The writer is for one goroutine.
 func NewXML(w io.Writer, o Options) io.WriteCloser {
 	x := newRewriter(func() (Document, error) { return following{w}, nil }, o)
 	x.single = true
