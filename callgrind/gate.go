@@ -114,9 +114,9 @@ func (g *gate) judge(limits []Limit, sides []*side) error {
 	return nil
 }
 
-// namesOf returns the demangled names of a limit's function. function may be a demangled name,
-// a linkage name, or a unique name without arguments. If there is no such function, missing is
-// the reason.
+// namesOf returns the demangled names of a limit's function. function may be a demangled name, a
+// linkage name, or a unique name without arguments. If no function, or more than one, has the name
+// without arguments, missing is the reason.
 func namesOf(function string, sides []*side) (names map[string]bool, missing string) {
 	names, near := make(map[string]bool), make(map[string]bool)
 	link, _ := report.Unversioned(function)

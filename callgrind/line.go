@@ -77,9 +77,8 @@ func (r *recordReader) numbers(b []byte) error {
 // shortest and longest bound the digits of a decimal number that always fits into an int64.
 const shortest, longest = 1, 18
 
-// decimal parses the decimal digits from i, and returns the index after them. It is small
-// enough to be inlined. Most numbers are short, and then number need not be called: see
-// isShort.
+// decimal parses the decimal digits from i, and returns the index after them. It is small enough to
+// be inlined. Most numbers are short, and then the function number need not be called: see isShort.
 func decimal(b []byte, i int) (v uint64, end int) {
 	for ; i < len(b) && b[i]-'0' < 10; i++ {
 		v = v*10 + uint64(b[i]-'0')
