@@ -488,8 +488,8 @@ func parseAddress(s string, datagrams bool) (address, error) {
 // sun_path, of 104 bytes.
 const maxSocketPath = 103
 
-// mayListen returns an error if other machines can reach the address, unless the settings in to
-// allow them or have TLS.
+// mayListen returns an error if other machines can reach the address, unless the admission allows
+// remote peers or has TLS.
 func (a address) mayListen(to admission) error {
 	if a.network != "tcp" && a.network != "udp" {
 		return nil

@@ -114,8 +114,8 @@ func (s *stage) setOptions(limits Limits) error {
 	return nil
 }
 
-// fits reports whether filters of the stage to can use contexts that filters of s made from lines
-// of this format.
+// fits reports whether filters of the next stage, to, can use contexts that filters of s made from
+// lines of this format.
 func (s *stage) fits(to *stage, format input.Format) bool {
 	from, now := &s.conf.Input, &to.conf.Input
 	return from.Key == now.Key && slices.Equal(from.JSONFields, now.JSONFields) && (from.Journal == "") == (now.Journal == "") &&
@@ -158,8 +158,8 @@ func (s *stage) beginWrite() bool {
 	return true
 }
 
-// close ends the stage, and waits for the end of its writes. The last session releases the symbols,
-// since a session may still wait for its peer.
+// close ends the stage, and waits for the end of its writes. If sessions still use the stage, the
+// last of them releases the symbols.
 func (s *stage) close() error {
 	s.end()
 	s.mu.Lock()

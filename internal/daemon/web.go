@@ -303,8 +303,9 @@ func (a *seated) state(c net.Conn, state http.ConnState) {
 	}
 }
 
-// serve calls answer if the connection of the request has a seat. Otherwise it refuses the request
-// with the text full.
+// serve calls answer if the connection of the request has a seat. It refuses the requests of a
+// refused connection with the text full. It aborts a request if another connection has taken the
+// seat.
 func serve(w http.ResponseWriter, r *http.Request, full string, answer http.HandlerFunc) {
 	s, ok := r.Context().Value(seat{}).(*seat)
 	switch {
