@@ -310,8 +310,8 @@ func (w *saver) lockOther() (*os.File, error) {
 	return f, nil
 }
 
-// sourcesSince returns the paths whose entries differ from all; true: their siblings differ, too.
-// w.mu is held.
+// sourcesSince returns the paths whose entries differ from the entries in all. The value of a path
+// is true if its siblings differ, too. w.mu is held.
 func (w *saver) sourcesSince(all map[string]entry) map[string]bool {
 	since := make(map[string]bool)
 	for path, e := range w.sources {
