@@ -23,8 +23,8 @@ func (b *budget) begin() {
 // continues makes b continue a lookup of another Data, with its remaining steps.
 func (b *budget) continues(of *budget) { b.tick, b.work, b.err = of.tick, of.work, nil }
 
-// spend takes n steps from the budget of the current lookup. It returns false if there were not
-// enough.
+// spend takes n steps from the budget of the current lookup. If fewer steps are left, it takes
+// them, records damage and returns false.
 func (b *budget) spend(n int) bool {
 	b.work -= n
 	b.meter.steps += int64(n)

@@ -96,8 +96,8 @@ func (t *unitTable) abbrevsOf(u *unit) *abbrevTable {
 	return a
 }
 
-// unitOf returns the unit that holds an offset of .debug_info; nil if no unit does, and in a
-// package.
+// unitOf returns the unit that holds an offset of .debug_info. It returns nil if no unit does, or
+// in a package.
 func (t *unitTable) unitOf(off uint64) *unit {
 	if t.packaged { // the base of the offsets is not known
 		return nil
