@@ -106,8 +106,8 @@ func (r *Report) passForeign(line []byte) error {
 	return err
 }
 
-// endForeign closes Foreign. If the last line has no line end, it adds one first: the table
-// begins at the start of a line.
+// endForeign closes Foreign. If a table follows and the last line has no line end, endForeign adds
+// a line end first.
 func (r *Report) endForeign() error {
 	if r.reader.foreign == nil {
 		return nil

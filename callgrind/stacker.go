@@ -82,8 +82,8 @@ func (s *stacker) nameNodes() {
 	s.firstLines()
 }
 
-// firstLines sets the first line of each function to the lowest known one, since pprof lists no
-// earlier line. The line of its entry may be of inlined code.
+// firstLines sets the first line of each function to its lowest known line, since pprof lists no
+// earlier line. The line of the function's entry may be a line of inlined code.
 func (s *stacker) firstLines() {
 	first := make(map[stacks.Function]uint32)
 	note := func(n, line uint32) {
