@@ -314,8 +314,8 @@ var (
 	errUnusable = errors.New("the file cannot be used")
 )
 
-// reported appends the frames that the report names, if one of them has a function or a file. named
-// reports whether it does.
+// reported appends the report's frames, if one of them has a function or a file. named reports
+// whether one has.
 func reported(b *jsonout.Buffer, rec *record) (named bool) {
 	start := len(*b)
 	b.String("source", "report")

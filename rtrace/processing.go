@@ -75,8 +75,8 @@ type Range struct{ From, To uint64 }
 // Indexes is a set of indexes of calls.
 type Indexes map[uint64]struct{}
 
-// ReadIndexes reads the number at the beginning of each line. It skips lines without a number.
-// It fails if r fails, for a line longer than 64 KiB, and beyond 4 Mi indexes.
+// ReadIndexes reads the number at the beginning of each line. It skips lines without a number. It
+// fails if r fails, if a line is longer than 64 KiB, or if there are more than 4 Mi indexes.
 func ReadIndexes(r io.Reader) (Indexes, error) {
 	all := make(Indexes)
 	scan := bufio.NewScanner(r)
