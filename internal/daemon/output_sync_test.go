@@ -51,8 +51,8 @@ func TestCheckpointsLearnOfFailedSyncs(t *testing.T) {
 	}
 }
 
-// With sync: always, a line counts as written only after a successful sync. After a failed sync it
-// is written again.
+// With sync: always, a line counts as written only after a successful sync. After a failed sync,
+// the line is written again.
 func TestLinesAreTakenWhenTheyAreSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
