@@ -17,6 +17,9 @@ const (
 	keepSoon  = 100 * time.Millisecond
 	keepAgain = time.Second // shortest time between two contexts
 	keepShare = 50          // making contexts takes at most 1/50 of the time
+	// longest pause between two contexts, whatever their cost: a machine that stalls for a second
+	// while a context is made must not delay the next one for a minute
+	keepLatest = 10 * time.Second
 )
 
 // A contextSaver saves the context of standard input to the file of --context-file: soon after a
@@ -126,7 +129,9 @@ func (k *contextSaver) save() {
 }
 
 // pauseAfter returns the pause after a context that took this long to make.
-func pauseAfter(took time.Duration) time.Duration { return max(keepAgain, took*keepShare) }
+func pauseAfter(took time.Duration) time.Duration {
+	return min(max(keepAgain, took*keepShare), keepLatest)
+}
 
 // retry schedules another save even without a change, since a full disk may get space.
 func (k *contextSaver) retry() {
