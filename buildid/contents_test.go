@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each path of a symbol path is described by what is below it, and by what cannot be read there.
+// For each path of a symbol path, roots returns the number of ELF files with build IDs at or below
+// the path, and the faults there.
 func TestRootsDescribeWhatIsBelowThem(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "folder", "sub", "one"), program{id: wanted}.bytes(t))

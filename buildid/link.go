@@ -163,7 +163,7 @@ func sum(ctx context.Context, r io.ReaderAt, size int64) (uint32, error) {
 }
 
 // findAlt returns the supplementary file for the debug file at near. id and name are from
-// .gnu_debugaltlink; name is untrusted. It first tries the path name, relative to near's folder,
+// .gnu_debugaltlink; name is untrusted. It first tries name as a path, relative to near's folder,
 // then a file of that name in .dwz below each of dirs. Last, it tries the path of id in each of
 // dirs, as in a [Tree]. The note of the file must hold id.
 //

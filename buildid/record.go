@@ -23,7 +23,7 @@ func stateOf(info fs.FileInfo) state {
 	return s
 }
 
-// settled reports whether any change of the file after the time now will change s. A file that has
+// settled reports whether any change of the file after this time will change s. A file that has
 // just changed may change again within the same time stamp: clocks of file systems tick slowly.
 func (s state) settled(now time.Time) bool { return s.mtime < now.Add(-young).UnixNano() }
 

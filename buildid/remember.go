@@ -42,7 +42,7 @@ func (m memory) folder(make bool) (dir string, ok bool) {
 	}
 	dir = filepath.Join(m.cache, memoryFolder)
 	if make {
-		// An error leaves no folder: the check below fails then.
+		// after an error there is no usable folder, and the check below fails
 		_ = os.MkdirAll(m.cache, 0o700)
 		_ = os.Mkdir(dir, 0o700)
 	}

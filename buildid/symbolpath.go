@@ -175,8 +175,8 @@ func (p *pace) due(stale bool) bool {
 }
 
 // look returns an index newer than seen. It returns seen if nothing has changed, or if another walk
-// would be too early. seen is nil, or an index without the file. stale means that a file has
-// changed since it was indexed.
+// would be too early. seen is nil, or the index that lacks the file or its debug information. stale
+// means that a file has changed since it was indexed.
 func (p *SymbolPath) look(ctx context.Context, seen *pathIndex, stale bool) (*pathIndex, error) {
 	select {
 	case <-p.lock:
@@ -223,7 +223,8 @@ func (p *SymbolPath) look(ctx context.Context, seen *pathIndex, stale bool) (*pa
 	return next, nil
 }
 
-// walk brings the index old up to date. It returns old if nothing has changed.
+// walk returns an up-to-date index, made from the index old, which may be nil. It returns old if
+// nothing has changed.
 func (p *SymbolPath) walk(ctx context.Context, old *pathIndex, shallow bool) (*pathIndex, error) {
 	w := walk{ctx: ctx, shallow: shallow, opens: &p.opens}
 	roots := make([]*rootWalk, len(p.paths))

@@ -39,7 +39,7 @@ type rootWalk struct {
 	base    string
 	file    bool
 	was     map[string]*folder // folders of the previous walk by rel; not modified
-	known   int                // folders of was that still exist
+	known   int                // number of folders in was that still exist
 	folders []*folder
 	changed bool
 }
@@ -228,9 +228,9 @@ func sameNames(a, b *folder) bool {
 		slices.EqualFunc(a.files, b.files, func(a, b record) bool { return a.name == b.name })
 }
 
-// list reads the names in the folder at path into d. A name that is also in was, the folder at the
-// previous walk, gets the record that it had there. After an error, d keeps the names read before
-// it.
+// list reads the names in the folder at path into d. The parameter was is the folder at the
+// previous walk, or nil; names that it has, too, keep its records. After an error, d has the names
+// read before the error.
 func (w *walk) list(d *folder, path string, was *folder) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {

@@ -82,8 +82,9 @@ const (
 
 var errNotAtOnce = errors.New("not known at once")
 
-// lookAhead makes b the block that workers may resolve ahead, unless the options rule this out. It
-// starts the workers at once if the previous block had at least aheadNew new answers.
+// lookAhead makes b the block that workers may resolve ahead. It does nothing without a Symbolizer,
+// with Patience.Never, if lines have process keys, or if only one goroutine may read a file at
+// once. It starts the workers at once if the previous block had at least aheadNew new answers.
 func (f *Filter) lookAhead(b []byte) {
 	a := f.ahead
 	if f.o.Symbolizer == nil || f.o.Patience.Never || f.o.ProcessKey != nil || f.entered || f.o.symbolReaders().Jobs() < 2 {
@@ -162,8 +163,8 @@ func (a *ahead) addHeld(h heldFrame) {
 	}
 }
 
-// beginHeld starts workers for the added frames if there are at least aheadHeld. The returned
-// function stops the workers.
+// beginHeld starts workers for the added frames if there are at least aheadHeld of these frames.
+// The returned function stops the workers.
 func (a *ahead) beginHeld(s *space) (end func()) {
 	if len(a.frames) < aheadHeld {
 		a.frames = a.frames[:0]

@@ -111,7 +111,7 @@ func (f *lineFilter) frameInSentence(e *frameFields, a *answer) {
 const noAddress = "(no address)"
 
 func (f *lineFilter) message(message []byte) {
-	// this check is inlined, and few frames have a message
+	// checked here, where the compiler inlines the check, since few frames have a message
 	if len(message) > 0 {
 		f.someMessage(message)
 	}

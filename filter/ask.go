@@ -113,7 +113,7 @@ func (r *asker) chooseFrames(m *module, l symbolize.Location, form lookup) (fram
 	frames = slices.Clone(frames)
 	here, err := r.askFrames(m, l)
 	switch {
-	case err == errNotAtOnce: // the Filter may choose the other address
+	case err == errNotAtOnce: // a worker leaves the choice to the Filter
 		return nil, false, err
 	case err != nil || len(here) == 0:
 		return frames, true, nil

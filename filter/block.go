@@ -97,7 +97,8 @@ func (f *Filter) block(b []byte) {
 	f.tracer.keepPast(b)
 }
 
-// takeLine filters a line. means holds the frames and the map in the line; nil if there are none.
+// takeLine filters a line. The parameter means holds the frames and the map in the line; nil if
+// there are none.
 func takeLine(f *lineFilter, b []byte, means *dialect.Line) {
 	if f.tracer != nil {
 		f.tracer.take(b, means)
@@ -120,7 +121,7 @@ type blockMarks struct {
 	lines    int          // line ends from base to open
 }
 
-// after returns the offset of the first mark at from or later, and the number of line ends between
+// after returns the offset of the first mark in m.b[from:], and the number of line ends between
 // from and the mark.
 func (m *blockMarks) after(from int) (mark, lines int) {
 	f := m.of
@@ -151,8 +152,8 @@ func (m *blockMarks) after(from int) (mark, lines int) {
 	return m.open, m.lines
 }
 
-// nextOpen returns the offset of the first "{{{" or anchor at from or later, and the number of line
-// ends between from and this offset. from is the start of a line.
+// nextOpen returns the offset of the first "{{{" or anchor in m.b[from:], and the number of line
+// ends between from and this offset. A line starts at the offset from.
 func (m *blockMarks) nextOpen(from int) (at, lines int) {
 	if m.of.tracer == nil {
 		at, lines = marks.FindOpen(m.b[from:])
@@ -161,7 +162,7 @@ func (m *blockMarks) nextOpen(from int) (at, lines int) {
 	return m.search.NextOf(from)
 }
 
-// nextNumber returns the offset of the next firmware number at from or later, or len(m.b). For x86
+// nextNumber returns the offset of the next firmware number in m.b[from:], or len(m.b). For x86
 // kernels it is the offset of a register's name, which is found ten times as fast.
 func (m *blockMarks) nextNumber(from int) int {
 	if !m.of.tracer.reader.OnX86 {

@@ -39,10 +39,10 @@ func (f *Filter) release() {
 	}
 }
 
-// survive calls do and returns all, the number of bytes that do filters. If filtering a line
-// panics, survive prints the line unchanged and returns the offset of the line's end. The fault may
-// be in this package or in a function of the Options; the symbolizer recovers panics in readers of
-// debug files itself.
+// survive calls do, which filters as many bytes as the parameter all gives, and returns all. If
+// filtering a line panics, survive prints the line unchanged and returns the offset of the line's
+// end. The fault may be in this package or in a function of the Options; the symbolizer recovers
+// panics in readers of debug files itself.
 //
 // A part of a line longer than outputChunk may appear twice. A panic outside of a line, or during
 // the unchanged printing, comes from the writer and is not recovered.

@@ -24,7 +24,7 @@ type Cache struct {
 	size       int64      // bytes of young
 	oldSize    int64      // bytes of old
 	hits       int64      // lookups that found an answer
-	misses     int64      // lookups that found none
+	misses     int64      // lookups without an answer
 	numbers    uint32     // last number given to a module; numbers are not reused
 
 	// number of changes of generation; after each change, Filters drop their references to older

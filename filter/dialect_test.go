@@ -96,9 +96,10 @@ const seedBytes = 4 << 10
 
 var anyNumber = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F]*`)
 
-// seedsOf adds parts of log to the map of, by dialect and line. Each part has a line with a frame
-// or map, and the next line. Before the line it has as few lines as the dialect needs to recognize
-// it. Lines that differ only in digits share a part. seedsOf adds all dialects to seen.
+// seedsOf adds parts of log to the map named of, by dialect and line. Each part has a line with a
+// frame or map, and the next line. Before the line it has as few lines as the dialect needs to
+// recognize the line. Lines that differ only in digits share a part. seedsOf adds all dialects to
+// seen.
 func seedsOf(log string, firmware bool, of map[string]string, seen map[string]bool) {
 	lines := strings.SplitAfter(log, "\n")
 	for i, names := range linesOf(lines, firmware) {

@@ -98,8 +98,8 @@ func (c *locator) textAfter(text []byte, fr *judge.Frame) []byte {
 	return text
 }
 
-// edits lays out text from the offset at, and applies the edits of fr. It skips edits without
-// effect for the i-th frame of the answer a. It returns the offset after the last edit.
+// edits lays out text[at:] up to the last edit of fr, with the edits applied, and returns the
+// offset after that edit. It skips edits without effect for the i-th frame of the answer a.
 func (c *locator) edits(text []byte, at int, fr *judge.Frame, a *answer, i int) int {
 	f := c.f
 	t := a.text.frame(i)

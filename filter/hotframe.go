@@ -81,8 +81,8 @@ func (f *Filter) hotFrames(b []byte, limit int) (n int) {
 }
 
 // hotLine parses the line at the start of b. It returns the line without its end, the frame's
-// number, the offset digits after the number, and the offset end after the address. end is 0 if the
-// line cannot be a hot frame.
+// number, the offset after the number (digits), and the offset after the address (end). The offset
+// end is 0 if the line cannot be a hot frame.
 func hotLine(b []byte) (line []byte, number, digits, end int) {
 	if len(b) < len(hotHead) || string(b[:len(hotHead)]) != hotHead {
 		return nil, 0, 0, 0

@@ -29,7 +29,7 @@ func hotFrameLog() string {
 
 // newHotPair is newPair, but the second Filter reads all frames, and both have repeats.
 func newHotPair(t *testing.T, whole bool) *pair {
-	// separate Symbolizers: a name costs steps once
+	// separate Symbolizers: in a shared one, a name would cost only the first Filter steps
 	p, other := newPair(t, whole), newPair(t, whole)
 	p.without = New(&p.plainOutput, other.with.o)
 	p.without.bare = false
@@ -73,7 +73,7 @@ func TestHotFramesChangeNothing(t *testing.T) {
 		}
 	}
 	for i := range fuzztest.LongOr(200, 16) {
-		if !t.Failed() { // fake clock: files are checked again only after a time
+		if !t.Failed() { // fake clock: files are checked again after some time
 			synctest.Test(t, func(t *testing.T) { check(t, i%2 == 0) })
 		}
 	}

@@ -108,7 +108,7 @@ func (c *locator) elementLine(text, eol []byte, frames []judge.Frame) {
 	// an unframed address stays unchanged: it may be from a pc or a data element
 	unframed := func(fr judge.Frame) bool { return fr.Unframed }
 	if slices.ContainsFunc(frames, unframed) {
-		// the caller needs its frames unchanged
+		// the caller's slice must not change
 		frames = slices.DeleteFunc(slices.Clone(frames), unframed)
 	}
 	for i := range frames {

@@ -34,8 +34,8 @@ func listingOf(d *Dialects, b []byte) (l listing) {
 	return listing{code.Before, disasm.Lines(machine, code.Bytes, code.At)}
 }
 
-// isListed reports whether next already is the first line of line's listing, because the log was
-// filtered before.
+// isListed reports whether next, the line after line, already begins the listing of line, because
+// the log was filtered before.
 func isListed(d *Dialects, line, next []byte) bool {
 	l := listingOf(d, line)
 	if len(l.lines) == 0 {

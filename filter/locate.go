@@ -244,8 +244,9 @@ func (c *locator) stackOf(text []byte, fr *judge.Frame) *stack {
 	return c.stackAfter(before, fr.Number, fr.Named)
 }
 
-// stackAfter returns the stack of the frame with this number. before is textBefore of its line.
-// named is set if the log already names the frame; then only the next number continues a stack.
+// stackAfter returns the stack of the frame with this number. The parameter before is the result of
+// textBefore for the frame's line. named is set if the log already names the frame; then only the
+// next number continues a stack.
 func (c *locator) stackAfter(before uint64, number int, named bool) *stack {
 	s := &c.stacks[1+before%(maxStacks-1)]
 	if s.before != before || number <= s.number || named && number != s.number+1 {
@@ -295,9 +296,9 @@ func (c *locator) sentence(text []byte, frames []judge.Frame) {
 	f.layout.LogBytes(text[at:])
 }
 
-// nameUnframed lays out the text from the offset at to the end of an address, with the answer as
-// for a pc or data element. It returns the offset of that end. Without an answer, it lays out
-// nothing and returns at.
+// nameUnframed lays out text[at:] up to the end of an address, with the answer as for a pc or data
+// element, and returns the offset after the address. Without an answer, it lays out nothing and
+// returns its parameter at.
 func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	f, e := c.f, &fr.Edits[0]
 	f.elements++

@@ -28,8 +28,8 @@ func moduleFolders(release string) []string {
 	return []string{"/usr/lib/debug/lib/modules/" + release, "/lib/modules/" + release}
 }
 
-// places returns the paths of a module's files, in the form of paths in the log. here translates
-// such a path to a path on this machine.
+// places returns the paths of a module's files, in the form of paths in the log. The function here
+// translates such a path to a path on this machine.
 func (k *kernelModules) places(here func(string) string, module, release string) []string {
 	all, known := k.releases[release]
 	if !known {

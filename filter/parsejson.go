@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// maxJSONLine bounds the bytes of an object. A Line has about 1 MiB of text and 4 MiB of elements.
-// Escapes make them up to six times as long.
+// maxJSONLine bounds the bytes of an object. A Line has at most about 1 MiB of text and 4 MiB of
+// elements, and escapes make these up to six times as long.
 const maxJSONLine = 32 << 20
 
 // A JSONLine is an object of Output JSON: a line of the log. log.schema.json is its schema.

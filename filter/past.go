@@ -61,8 +61,8 @@ func (p *past) raw(n int64) []byte {
 	return lastLines(p.both, n)
 }
 
-// searched is raw, but without a journal's envelopes, in which a text may be an array of bytes that
-// a search cannot read.
+// searched is raw for a search. It removes a journal's envelopes, since a text in them may be an
+// array of bytes, which a search cannot read.
 func (p *past) searched(n int64) []byte {
 	b := p.raw(n)
 	if p.unwrap != nil && bytes.Contains(b, []byte(`"MESSAGE"`)) {

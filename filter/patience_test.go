@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A slowFinder reports for each build ID that it holds, after the time for this ID, that it has no
-// file. For other build IDs it never answers.
+// A slowFinder has no file. For each build ID in the map, it reports this after the given time. For
+// other build IDs it never answers.
 type slowFinder map[string]time.Duration
 
 func (s slowFinder) Find(ctx context.Context, q buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
@@ -45,7 +45,7 @@ func TestPatience(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		finder slowFinder // a server
-		local  slowFinder // nil: there is none
+		local  slowFinder // a finder on this machine; nil: none
 		steps  []string   // written one after the other; "+3s" sleeps
 		want   []string   // how long each step took
 	}{

@@ -157,7 +157,7 @@ type printing struct {
 // again from its start, since its text may be repeated, or belong to a module line.
 type flushed struct {
 	text int // bytes of the line that were printed
-	laid int // bytes of output for them, which the finished line must omit
+	laid int // bytes of output for text; the finished line must omit these
 
 	// Facts about the part of the line that Flush has read. They bound the bytes that each Flush
 	// rereads: see holdsElement. A checkpoint omits them: after a restart the line is read once
@@ -208,7 +208,7 @@ func (n *elementRecords) addModule(m *moduleLine) {
 	}
 }
 
-// addFrame records that the i-th frame of the current element begins at the offset at.
+// addFrame records that the i-th frame of the current element begins at this offset in the text.
 func (n *elementRecords) addFrame(at, i int) {
 	if n != nil {
 		n.frames = append(n.frames, LineFrame{at, i})

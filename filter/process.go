@@ -52,6 +52,7 @@ func (f *lineFilter) setProcess(p *process) {
 const (
 	maxProcesses = 1024 // maximum number of contexts; beyond it, the longest idle are dropped
 	// bytes of all contexts except the current one; checked each time they have grown by a quarter
+	// of this limit
 	maxHeld     = 64 << 20
 	weightBytes = 64  // bytes in a unit of weight
 	maxKey      = 256 // bytes used of a key

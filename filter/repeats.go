@@ -133,7 +133,7 @@ func (c *repeats) heldRuns(t *tracer, frames []*judge.Frame) (all []heldRun) {
 	if c == nil || t.trace == nil {
 		return nil
 	}
-	before := 0 // frames in the lines before from
+	before := 0 // number of frames in t.buffered[:from]
 	for from, to := 0, 0; from < len(t.buffered); from = to {
 		end := t.trace.EndOfStack(before)
 		frame := before
@@ -156,7 +156,7 @@ func (c *repeats) heldRuns(t *tracer, frames []*judge.Frame) (all []heldRun) {
 	return all
 }
 
-// isAloneAfter reports whether held line i may extend a repeat that begins with the held line from.
+// isAloneAfter reports whether t.buffered[i] may extend a repeat that begins with t.buffered[from].
 func (t *tracer) isAloneAfter(from, i int) bool {
 	if i >= len(t.buffered) || len(t.buffered[i].frames) != 1 {
 		return false
@@ -174,8 +174,8 @@ func isAlone(text []byte, frames []judge.Frame) bool {
 	return fr.Digits.To == 0 && fr.Below == "" && !fr.PlaceBelow && !fr.Wraps && !fr.Unframed && !fr.Named && !fr.Awaits
 }
 
-// learn prints the lines of run with lay. If all frames have answers, it adds the lines as a
-// repeat.
+// learn prints the lines of a stack, each by a call of lay. If all frames have answers, it adds the
+// lines as a repeat.
 func (c *repeats) learn(t *tracer, run heldRun, lay func(b []byte, frames []judge.Frame)) {
 	f, n := t.f, run.to-run.from
 	first, last := &t.buffered[run.from], &t.buffered[run.to-1]
@@ -270,9 +270,8 @@ func (t *tracer) fold() {
 	}
 }
 
-// readAs reports whether the results of r apply to the held lines from the index first on. These
-// have the same text as r's lines. The results apply if the lines were read in the same way, and r
-// is current.
+// readAs reports whether the results of r apply to t.buffered[first:], which begins with the text
+// of r's lines. They apply if the lines were read in the same way, and r is current.
 func (t *tracer) readAs(r *repeat, first int) bool {
 	l := &t.buffered[first]
 	if l.searched != r.searched || l.frames[0].Apart != r.read[0].Apart || !r.isCurrent(t.f) {

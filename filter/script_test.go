@@ -79,7 +79,7 @@ func runScript(t *testing.T, file string) {
 	}
 }
 
-// filterString filters in as one block, or in blocks of random sizes from r.
+// filterString filters a log as one block or, if r is not nil, in blocks of random sizes.
 func filterString(t *testing.T, o Options, in string, r *rand.Rand) (out, diagnostics string) {
 	t.Helper()
 	var b, s bytes.Buffer

@@ -44,7 +44,7 @@ func (f *Filter) Bases() []Base { return slices.Clone(f.bases) }
 // Lines.
 func (l *Lines) Bases() []Base { return slices.Clone(l.f.bases) }
 
-// addBases appends the bases that all does not have yet, up to maxBases in total.
+// addBases appends to all each base that is not in all yet, up to maxBases in total.
 func addBases(all, bases []Base) []Base {
 	for _, b := range bases {
 		if len(all) < maxBases && !slices.Contains(all, b) {
@@ -117,7 +117,7 @@ type CacheStats struct {
 	Bytes  int64 // approximate bytes of all answers and modules
 	Budget int64 // maximum bytes
 	Hits   int64 // lookups that found an answer; a Filter keeps its recent answers itself
-	Misses int64 // lookups that found none
+	Misses int64 // lookups without an answer
 }
 
 // Stats returns the state of c. Many goroutines may call it.
@@ -128,7 +128,7 @@ func (c *Cache) Stats() CacheStats {
 }
 
 // NoCode counts addresses at which a file has no code, although the trace's other frames prove the
-// file. Wild function pointers lead to such addresses, or a device's ROM has them. They do not
+// file. Such addresses come from wild function pointers, or are in a device's ROM. They do not
 // count as unresolved.
 type NoCode struct {
 	Frames int64

@@ -13,8 +13,8 @@ func (f *Filter) mayRepeat() bool {
 		!o.KeepRaw && !o.NoHold && !o.Code && o.Mapped == nil && o.Located == nil
 }
 
-// repeatAt returns the repeat at offset at of b, if its lines may be held back without being read,
-// or nil. pending is the number of lines before at that are not printed yet.
+// repeatAt returns the repeat that begins at b[at], if its lines may be held back without being
+// read, or nil. pending is the number of lines before that offset that are not printed yet.
 func repeatAt(f *lineFilter, b []byte, at, pending int) *repeat {
 	t := f.tracer
 	if t == nil || t.repeats == nil || len(t.repeats.of) == 0 || f.openDicts > 0 {

@@ -106,9 +106,10 @@ func searchOf(t *tracer, b []byte) marks.Search {
 }
 
 // meaning returns the frames and the map that the dialects find in a line with a mark. plain is set
-// if the line has neither a meaning nor another mark, and no line is held back. mark is the offset
-// of its first mark except ESC, or -1 if unknown. before is the text before the line in the block;
-// lines counts its lines that are not printed yet.
+// if the line has neither a meaning nor another mark, and no line is held back. The parameter mark
+// is the offset of the line's first mark except ESC, or -1 if unknown. The parameter before is the
+// text before the line in the block. The last lines of this text are not printed yet; the parameter
+// lines is their number.
 func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialect.Line, plain bool) {
 	if f.tracer == nil || len(line) > maxLine || bytes.Contains(line, markupOpen) {
 		return nil, false
@@ -121,7 +122,8 @@ func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialec
 }
 
 // read returns the frames and the map in the next line, or nil. past is the text before the line in
-// the block. The last count lines of past are not printed yet.
+// the block. The parameter count is the number of lines at the end of past that are not printed
+// yet.
 func (t *tracer) read(line, past []byte, mark, count int) (l *dialect.Line) {
 	defer func() {
 		if fault := recover(); fault != nil {

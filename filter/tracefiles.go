@@ -71,8 +71,9 @@ func (fs *traceFiles) close() {
 	fs.objects, fs.images, fs.opened, fs.looked = nil, nil, 0, 0
 }
 
-// changed reports whether a file was replaced since it was opened. It checks once for each block,
-// which begins at the time now: a check before each stack would take 5 % of the time.
+// changed reports whether a file was replaced since it was opened. It checks once for each block;
+// the parameter now is the time at which the block began. A check before each stack would take 5 %
+// of the time.
 func (fs *traceFiles) changed(now int64) bool {
 	if fs.checked == now {
 		return false

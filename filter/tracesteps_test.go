@@ -24,8 +24,8 @@ const (
 	mostTraceGrowth = 1.1 // maximum growth of the steps per byte in a longer log
 )
 
-// traceSteps filters a log of size bytes, which consists of results of text. It returns the steps
-// of the log's traces, and checks the steps of each block.
+// traceSteps filters a log of size bytes, made by repeated calls of text. It returns the steps of
+// the log's traces, and checks the steps of each block.
 func traceSteps(t *testing.T, o Options, text func() string, size int) int64 {
 	t.Helper()
 	f := New(io.Discard, o)

@@ -13,7 +13,8 @@ import (
 )
 
 // A run without debug files locates frames; a second run without the module elements names them.
-// The output equals that of one run with both, except where want differs.
+// The output equals the output of a single run with debug files and module elements, except where
+// want differs.
 func TestWhatWasLocatedIsNamedLater(t *testing.T) {
 	data, err := os.ReadFile("../testdata/crash.log")
 	if err != nil {

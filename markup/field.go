@@ -114,7 +114,8 @@ func mode(f []byte, i int) (m Mode, end int, ok bool) {
 	return m, j, j > i
 }
 
-// pcKind parses the optional field after the address that ends at end.
+// pcKind parses the optional field after an address. The parameter end is the offset after the
+// address.
 func pcKind(f []byte, end int) PCKind {
 	// the field is nearly always ra or pc: these are tested without a search for its end
 	if n := len(f) - end; n < 3 || n > 3 && f[end+3] != ':' {

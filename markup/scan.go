@@ -166,7 +166,8 @@ func (s *Scanner) element(i int) bool {
 	return true
 }
 
-// candidateIn reports whether a "{{{" before end begins an element. The first "{{{" is at i.
+// candidateIn reports whether a "{{{" before the offset end begins an element. The first "{{{" is
+// at i.
 func (s *Scanner) candidateIn(i, end int) bool {
 	for i < end {
 		if tagEnd(s.line, i+3) >= 0 {

@@ -95,7 +95,8 @@ const attrCodes = "12345789"
 
 // AppendTransition appends one sequence that changes the look from one state to another, or nothing
 // if they are equal. If an attribute ends, or a colour becomes the default, the sequence begins
-// with the reset code 0: the markup format has no code, such as 22 or 39, that ends only one.
+// with the reset code 0: codes that end a single attribute or colour, such as 22 or 39, are not in
+// the markup format.
 func AppendTransition(dst []byte, from, to State) []byte {
 	if from == to {
 		return dst

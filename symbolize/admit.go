@@ -19,9 +19,8 @@ func (c *cache) admit(ctx context.Context, e *entry) *admission {
 }
 
 // spare requests n bytes for sections that could be inflated into a spill file instead. It does not
-// wait. It releases memory of other files only if a's file was never evicted: otherwise, files that
-// do not fit together would evict each other in turn. While another goroutine holds memory.turn, it
-// releases none either.
+// wait. It releases memory of other files only if no other goroutine holds memory.turn, and a's
+// file was never evicted: otherwise, files that do not fit together would evict each other in turn.
 func (a *admission) spare(n int64) error {
 	m := &a.c.memory
 	if m.take(n, &m.sections) {

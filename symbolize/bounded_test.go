@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Questions with a time limit have the same answers as questions without. While another question
-// holds the file, they end with their context, and their answers are known later.
+// Questions with a time limit have the same answers as questions without one. While another
+// question holds the file, they end with their context, and their answers are known later.
 func TestBoundedQuestionsEndWithTheirContext(t *testing.T) {
 	f := build(t, "shop", source)
 	code, data := f.at(f.symbols(t)["entry"].Value), f.at(f.symbols(t)["table"].Value+4)
@@ -22,7 +22,7 @@ func TestBoundedQuestionsEndWithTheirContext(t *testing.T) {
 	}
 	questions := map[string]struct {
 		ask   func(s *Symbolizer, within context.Context) answer
-		later func(s *Symbolizer) answer // answer that is known at once later
+		later func(s *Symbolizer) answer // answer to a later question that does not wait; nil: none is kept
 	}{
 		"code": {
 			func(s *Symbolizer, within context.Context) answer {

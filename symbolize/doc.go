@@ -20,11 +20,11 @@
 //   - A file without debug information answers from its symbols. The first question after 5 s
 //     starts a search for a better file in the background. The time doubles, up to a minute.
 //   - A file that can no longer be read is closed.
-//   - The debug information of a file is set aside, and the file's symbols answer, after a fault.
-//     Faults are a panic of the reader, a second lookup that exceeds its bound, and lookups that
-//     take more steps than their answers are worth. A fault is a strike, or two if lookups cost
-//     too much. The file is tried again 2 s after a first strike, 10 minutes after the second,
-//     doubling up to a day. Strikes belong to the module and outlive its file.
+//   - The debug information of a file is set aside, and the file's symbols answer, if its reader
+//     panics, if two lookups exceed their bound, or if lookups take more steps than their answers
+//     are worth. Each panic and each lookup beyond its bound is a strike; too many steps count as
+//     the second strike at least. The file is tried again 2 s after a first strike, 10 minutes
+//     after the second, doubling up to a day. Strikes belong to the module and outlive its file.
 //   - Debug information that does not fit into memory is set aside for 5 s. The time doubles, up to
 //     a minute.
 //   - Under memory pressure modules without a file are forgotten, with their strikes.

@@ -83,9 +83,9 @@ const (
 	inflation // inflate the debug sections of module
 )
 
-// isProvisional reports whether a question should wait for the end of e's task, since the answer
-// may be better then. It should even if e already has a file, but not for a search for a better
-// file. e.mu is held.
+// isProvisional reports whether a question should wait for the end of e's task, even if e already
+// has a file: a search for the first file, or an inflation, may soon give a better answer. It
+// returns false during a search for a better file. e.mu is held.
 func (e *entry) isProvisional() bool { return e.task != nil && e.task.purpose != betterFile }
 
 // unpacking reports whether the sections of e's module are being inflated; e.mu is held.

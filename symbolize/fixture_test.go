@@ -123,7 +123,7 @@ func (f fixture) place(t testing.TB, dir string) (path string) {
 	return path
 }
 
-// copyFile replaces to with a copy of from, by renaming.
+// copyFile replaces the file at the path to with a copy of the file at the path from, by renaming.
 func copyFile(t testing.TB, to, from string) {
 	t.Helper()
 	data, err := os.ReadFile(from)

@@ -292,7 +292,8 @@ func (b *unitWriter) file(i uint32) uint32 {
 	return b.files[i] - 1
 }
 
-// call returns the number of call i. at is the file of the row or inlined call inside it.
+// call returns the number of call i. The parameter at is the number of the file in which the call's
+// row, or the call inlined into it, is.
 func (b *unitWriter) call(w *dwarf.Unit, i int, at uint32) uint32 {
 	if i < len(b.number) && b.number[i] != 0 {
 		return b.number[i]

@@ -137,8 +137,8 @@ func (m *module) symbolObject() *object.File {
 	return m.obj
 }
 
-// borrow makes m use the symbols of o, the stripped file of the same build. It does so if m has no
-// symbols, or if LLVM would use o's. It takes over o's open file. The caller closes o afterwards.
+// borrow makes m use the symbols of o, the stripped file of the same build, if m has no symbols or
+// LLVM would use the symbols of o. It takes over o's open file. The caller closes o afterwards.
 func (m *module) borrow(o *module) {
 	has := func(obj *object.File) bool {
 		s, ok := obj.Section(".symtab")

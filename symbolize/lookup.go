@@ -98,7 +98,7 @@ func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err er
 	return frames, err
 }
 
-// appendFrames appends copies of frames found by d. If all is nil they have no names.
+// appendFrames appends copies of frames found by d. If all is nil, the copies have no names.
 func appendFrames(dst []Frame, found []dwarf.Frame, all *names, known *knownNames, d *dwarf.Data) []Frame {
 	for i := range found {
 		f := &found[i]

@@ -152,7 +152,7 @@ func (w *warmer) send(t errand) bool {
 	return true
 }
 
-// work runs until no errand waits.
+// work runs queued errands until none is left or the Symbolizer is closed.
 func (w *warmer) work() {
 	for {
 		w.mu.Lock()

@@ -49,7 +49,8 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 }
 
 // InCall returns an address in the call that precedes addr, a return address. It is addr-1, on Arm
-// without the Thumb bit of addr. On MIPS it is the byte before the call's delay slot.
+// with the Thumb bit of addr cleared first. On MIPS, if the call has a delay slot, it is the byte
+// before this slot.
 func (f *File) InCall(addr uint64) uint64 {
 	const slot = 4 // bytes
 	var buf [2 * slot]byte

@@ -56,8 +56,8 @@ func (c *callSite) x86Target() (target uint64, ok bool) {
 	return c.addr + signed(binary.LittleEndian.Uint32(c.code[n-4:]), 0), true
 }
 
-// armTarget decodes bl and blx in Arm and Thumb code. Before an even address, the code may be
-// either. thumb is set if the call leads to Thumb code.
+// armTarget decodes bl and blx in Arm and Thumb code. Before an even address, the code may be Arm
+// or Thumb code. thumb is set if the call leads to Thumb code.
 func (c *callSite) armTarget() (target uint64, thumb, ok bool) {
 	end, w := c.addr&^1, c.little(4)
 	switch {

@@ -122,8 +122,8 @@ func isLegacy(name string, s *Section) bool {
 	return strings.HasPrefix(s.Name, zdebug) && !strings.HasPrefix(name, zdebug)
 }
 
-// DataOf is [File.Data] for section i of [File.Sections]. Object files have several sections of one
-// name, in groups, which the linker would join or choose from.
+// DataOf is [File.Data] for section i of [File.Sections]. Object files may have several sections of
+// one name: a linker joins such sections, or keeps one of a group.
 func (d *sectionData) DataOf(i int) (data []byte, err error) {
 	s := &d.sections[i]
 	key := s.Name
@@ -206,7 +206,8 @@ func (d *sectionData) footprint() int64 {
 	return n
 }
 
-// sectionNames returns the names in s, from the image, which is immutable, or in a copy.
+// sectionNames returns the names in s. They alias the image, which is immutable; without an image
+// they are a copy.
 func (d *sectionData) sectionNames(s *Section) (string, error) {
 	if d.image != nil {
 		b := d.image.find(s.Offset, s.Size)

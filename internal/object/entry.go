@@ -40,10 +40,10 @@ func (f *File) findMain() (addr uint64) {
 	return addr
 }
 
-// argument returns the address that two instructions of code load into the register of the first
-// argument; 0 if there are no such instructions. code begins at Entry; instructions begin at
-// multiples of align. decode returns the address that two instructions at an address form. load
-// means that the instructions load the word at that address.
+// argument returns the address that a pair of successive instructions loads into the register of
+// the first argument, or 0 if code has no such pair. The bytes in code begin at Entry; instructions
+// begin at multiples of align. decode returns the address that the pair at the address at computes.
+// load is set if the register gets the word stored at the computed address.
 func (f *File) argument(code []byte, align int, decode func(at uint64, first, second uint32) (addr uint64, load, ok bool)) (addr uint64) {
 	for i := 0; i+8 <= len(code); i += align {
 		at, load, ok := decode(f.Entry+uint64(i), binary.LittleEndian.Uint32(code[i:]), binary.LittleEndian.Uint32(code[i+4:]))
@@ -75,7 +75,8 @@ func aarch64Argument(at uint64, first, second uint32) (addr uint64, load, ok boo
 	return adrp(at, first) + uint64(low), load, first&0x9f00001f == 0x90000000 && (load || second&0xffc003ff == 0x91000000)
 }
 
-// adrp returns the page that w, an adrp of AArch64, forms at an address.
+// adrp returns the address of the page that w computes: an adrp instruction of AArch64 at the given
+// address.
 func adrp(at uint64, w uint32) uint64 {
 	return at&^0xfff + signed((w>>5&0x7ffff<<2|w>>29&3)<<11, 11)<<12
 }

@@ -25,8 +25,7 @@ func (d *sectionData) inflate(s *Section, legacy, spill bool) (k kept) {
 		return kept{err: err}
 	}
 	defer giveBack()
-	// a nil buffer is replaced by one that grows as bytes arrive: an implausible size is rarely
-	// real
+	// a nil buffer is replaced by a growing one: a size that is not likely is rarely right
 	var to []byte
 	if d.room.Take != nil || p.Likely() {
 		to, k.arena, k.err = d.alloc(p.Size + unpack.Slack)

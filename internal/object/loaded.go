@@ -53,8 +53,8 @@ func (d *sectionData) SegmentData(i int) []byte {
 
 // RelativeRelocations calls visit for each relative relocation, until visit returns false. For such
 // a relocation, the loader writes the load bias plus value to the word at addr. RelativeRelocations
-// reads the tables with addends (SHT_RELA, or DT_RELA in a file without such sections). If a file
-// has other tables, the values are in the words themselves.
+// reads only tables with addends: SHT_RELA, or DT_RELA in a file without such sections. With other
+// tables, the values are in the words themselves.
 func (d *sectionData) RelativeRelocations(visit func(addr, value uint64) bool) {
 	kind, ok := relativeKind(d.Machine)
 	if !ok || d.closed {

@@ -22,9 +22,9 @@ func (n *nextTable) footprint() int64 {
 	return int64(cap(n.codes)) * int64(unsafe.Sizeof(symbolEntry{}))
 }
 
-// NextSymbol returns the lowest address above from of a function, object or untyped symbol in sym's
-// section. ok is false if there is no such symbol. Symbols at the section's end are ignored. sym
-// must come from the same File.
+// NextSymbol returns the lowest address, above the address from, of a function, object or untyped
+// symbol in sym's section. ok is false if there is no such symbol. Symbols at the section's end are
+// ignored. sym must come from the same File.
 //
 // The first calls scan the table (0.15 ms for 130,000 symbols). Later ones use a list of 16 bytes
 // for each symbol of code, built once. If sym is not in a section of code, all calls scan.

@@ -123,7 +123,8 @@ func (h *headers) exactly(name string) *Section {
 	return nil
 }
 
-// inFile returns a FormatError for what, unless the bytes of s are in the file.
+// inFile returns a FormatError about the part that what names, unless the bytes of s are in the
+// file.
 func (h *headers) inFile(what string, s *Section) error {
 	if within(s.Offset, s.Size, h.size) {
 		return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // A smallImage has the bytes of a small file that are in its sections and segments. It lacks
-// headers and page padding: of a library of 16 KiB, it has 5 KiB.
+// headers and page padding: for a library of 16 KiB, it has 5 KiB.
 type smallImage struct {
 	bytes   []byte
 	extents []extent // in the order of their offsets; none touches the next

@@ -173,11 +173,11 @@ func (t *symbols) pass(addr uint64) (best Symbol, found bool) {
 	return best, found
 }
 
-// nearest64 appends to a slice, at, the indexes of all entries, of any kind, with the greatest
-// address not above addr. It returns nil if the slice has too little capacity. It reads only the
-// common layout (64 bits, little-endian), and scans 5 GB/s.
+// nearest64 appends the indexes of entries to the slice at: all entries, of any kind, with the
+// greatest address not above addr. It returns nil if the slice has too little capacity. It reads
+// only the common layout (64 bits, little-endian), and scans 5 GB/s.
 func (t *symbols) nearest64(addr uint64, at []uint64) []uint64 {
-	top, more := uint64(0), false // greatest address so far; whether at has too little room
+	top, more := uint64(0), false // greatest address so far; whether the slice at is too small
 	for i, b := uint64(1), t.raw[min(symSize64, len(t.raw)):]; len(b) >= symSize64; i, b = i+1, b[symSize64:] {
 		v := binary.LittleEndian.Uint64(b[8:16])
 		if v-top > addr-top { // above addr or below top
