@@ -29,7 +29,7 @@ func hotFrameLog() string {
 
 // newHotPair is newPair, but the second Filter reads all frames, and both have repeats.
 func newHotPair(t *testing.T, whole bool) *pair {
-	// separate Symbolizers: in a shared one, a name would cost only the first Filter steps
+	// separate Symbolizers: with a shared one, a name would cost steps only in the first Filter
 	p, other := newPair(t, whole), newPair(t, whole)
 	p.without = New(&p.plainOutput, other.with.o)
 	p.without.bare = false

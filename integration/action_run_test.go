@@ -145,7 +145,7 @@ func (r *runner) releases(t *testing.T, sums func(string) string) (sum string) {
 	need(t, "curl")
 	var archive bytes.Buffer
 	top := "symfilter_0.9.0_linux_" + goruntime.GOARCH
-	data := "#!/bin/sh\nexec " + command + " \"$@\"\n" // a smaller file to fetch
+	data := "#!/bin/sh\nexec " + command + " \"$@\"\n" // smaller than the command itself
 	zip := gzip.NewWriter(&archive)
 	w := tar.NewWriter(zip)
 	err := w.WriteHeader(&tar.Header{Name: top + "/symfilter", Mode: 0o755, Size: int64(len(data))})

@@ -202,9 +202,10 @@ func compileDriven(t *testing.T, dir string) {
 	writeOldProfile(t, filepath.Join(dir, "cpu.prof"), filepath.Join(dir, "calls"))
 }
 
-// linksTo makes the folders other and own in dir, and returns the path of llvm-symbolizer in each.
-// In other, llvm-symbolizer, llvm-addr2line and binutils/addr2line link to the original tools, in
-// own to symfilter. llvm-readelf is LLVM's in both.
+// linksTo makes two folders in dir, called other and own, and returns the path of llvm-symbolizer
+// in each. Both have the names llvm-symbolizer, llvm-addr2line and binutils/addr2line: links to the
+// original tools in the first folder, and links to symfilter in the second. llvm-readelf is LLVM's
+// in both.
 func linksTo(t *testing.T, dir string) (other, own string) {
 	t.Helper()
 	for _, name := range []string{"llvm-symbolizer", "llvm-addr2line", "llvm-readelf"} {

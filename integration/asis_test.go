@@ -77,8 +77,8 @@ var missingDeclarations = []struct{ lacks, has *regexp.Regexp }{
 	{regexp.MustCompile(`(?m)^\?\?:\?$`), regexp.MustCompile(`(?m)^.*:\d+$`)},
 }
 
-// sameAnswer compares got with LLVM's answer. same is true if they are equal, allowed also if got
-// only adds files of declarations.
+// sameAnswer compares got with LLVM's answer: same reports whether they are equal, and allowed
+// whether got has at most additional files of declarations.
 func sameAnswer(want, got string) (same, allowed bool) {
 	if want == got {
 		return true, true

@@ -70,8 +70,8 @@ func gnuQuestions(t *testing.T, file string, n int) []byte {
 	return in
 }
 
-// flagSets returns all combinations of some one-letter flags, with -a, which marks the beginning of
-// each answer.
+// flagSets returns all combinations of the one-letter flags in letters. Each combination begins
+// with -a, which makes the tools mark the beginning of each answer.
 func flagSets(letters string) (all []string) {
 	for set := range 1 << len(letters) {
 		word := "-a"

@@ -66,8 +66,8 @@ type changed struct {
 	debug                 string // folder of the unstripped programs
 }
 
-// change builds a program before and after a change, strips both, and profiles all four. Their
-// paths have equal lengths, since the dynamic loader's costs depend on them.
+// change builds a program before and after a change, strips both, and profiles all four programs.
+// The programs' paths have equal lengths, since the dynamic loader's costs depend on them.
 func change(t *testing.T, source string, before, after []string, flags ...string) changed {
 	t.Helper()
 	dir := t.TempDir()

@@ -282,7 +282,7 @@ func (p *profile) check(t *testing.T) {
 	}
 }
 
-// checkParts compares the costs of the parts with the totals: lines of the file.
+// checkParts compares the costs of each part with its line "totals:" in the profile.
 func checkParts(t *testing.T, name string, p *profile) {
 	t.Helper()
 	data, err := os.ReadFile(name)

@@ -239,8 +239,8 @@ func lastBytes(t *testing.T, name string) string {
 	return string(b)
 }
 
-// checkRun checks that the output after the offset begin has consecutive lines, numbered from on.
-// It returns the number of the next line, but at least next.
+// checkRun checks that the output after the offset begin has consecutive lines, the first with the
+// number from. It returns the number of the line to come, but at least the parameter next.
 func checkRun(t *testing.T, out string, begin int64, from, next int) int {
 	t.Helper()
 	f, err := os.Open(out)

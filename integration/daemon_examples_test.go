@@ -210,8 +210,8 @@ func exampleHere(t *testing.T) (text, devices, service string) {
 func TestPipelinesOfTheExample(t *testing.T) {
 	log, golden := fixture(t)
 	text, devices, service := exampleHere(t)
-	// the sandbox allows only the folders of the first configuration, and the second one needs
-	// others
+	// the sandbox allows only the folders of the first configuration, and the second configuration
+	// needs other folders
 	d := startDaemonWith(t, []string{"--no-sandbox"}, "state: DIR/none\npipelines: {none: {input: {listen: 'unix:DIR/none.sock'}, output: {peer: true}}}\n")
 	for _, dir := range []string{"app", "symbolized"} {
 		if err := os.Mkdir(d.path(dir), 0o755); err != nil {

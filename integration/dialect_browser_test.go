@@ -71,7 +71,8 @@ func TestMinidumpsAreResolvedByTheListOfModules(t *testing.T) {
 	w.wantChain(t, w.frames(t, w.output(t, nil, "breakpad-functions")), emittedCalls...)
 	w.wantChain(t, w.frames(t, w.output(t, nil, "breakpad", "signal")), signalledCalls...)
 
-	// libc's debug file has no code, but the trampoline's symbol, so the next frame is exact
+	// libc's debug file has the symbol of the trampoline, although it has no code, so the next
+	// frame is exact
 	offsets := func(form string) (all []string) {
 		for _, f := range w.frames(t, w.output(t, nil, form, "signal")) {
 			if len(f.Frames) > 0 && f.Frames[0].Line != 0 && strings.HasPrefix(filepath.Base(f.Module), "emit") {

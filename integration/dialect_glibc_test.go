@@ -101,7 +101,7 @@ func TestFormsOfBacktraceSymbolsAreResolved(t *testing.T) {
 				w.wantChain(t, w.frames(t, w.output(t, nil, form.name, "signal")), form.signal...)
 			}
 			log := w.output(t, nil, form.name)
-			if form.name == "mongodb" { // among other lines of the log
+			if form.name == "mongodb" { // the frames must be found among other lines
 				log = append([]byte("{\"s\":\"I\",\"msg\":\"Waiting for connections\"}\n"), log...)
 				w.wantChain(t, w.frames(t, log), form.plain...)
 			}

@@ -42,7 +42,7 @@ func TestErrorLogsOfSeveralMachinesAreResolved(t *testing.T) {
 	w.wantChain(t, resolvedOf(w.frames(t, log)), append(diedCalls[:len(diedCalls):len(diedCalls)], diedCalls...)...)
 }
 
-// Up to glibc 2.25, abort prints maps after the frames, which name the program by its process
+// Up to glibc 2.25, abort prints maps after the frames. The frames name the program by its process
 // title.
 func TestAbortsOfOldGlibcAreResolvedByTheirMaps(t *testing.T) {
 	w := newTraceTwin(t, "oldabort", twinBuild{})

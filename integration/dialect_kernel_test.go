@@ -442,7 +442,7 @@ func TestRandomFunctionsOfAKernelAreResolved(t *testing.T) {
 	}
 }
 
-// The first frame of the call trace has the address of the fault, as pc has.
+// The first frame of the call trace has the address of the fault, like the register pc.
 func TestAnOopsOfArm64IsResolved(t *testing.T) {
 	t.Parallel()
 	need(t, "aarch64-linux-gnu-gcc", "llvm-symbolizer-19", "llvm-readelf-19")

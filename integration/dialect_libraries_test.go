@@ -71,8 +71,8 @@ func TestGlogIsResolved(t *testing.T) {
 	}
 }
 
-// Abseil's handler follows frame pointers, which Debian's C library lacks. Its trace has only the
-// place of the fault, which no check can prove.
+// Abseil's handler follows frame pointers, which Debian's C library lacks. So its trace has only
+// the address of the fault, and no call precedes this address to prove it.
 func TestAbseilIsResolvedByAnImage(t *testing.T) {
 	w := libraryTwin(t, "absl", "-no-pie")
 	log := w.output(t, nil, "maps")

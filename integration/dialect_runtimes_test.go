@@ -88,7 +88,7 @@ func TestTracesOfXorgAreResolved(t *testing.T) {
 	w.wantNone(t, log)
 }
 
-// Julia prints the address of a call, and its file.
+// Julia prints the address of a call, and the path of the module.
 func TestTracesOfJuliaAreResolvedByMaps(t *testing.T) {
 	w := newTraceTwin(t, "runtimes", twinBuild{link: []string{"-ldl"}})
 	log := w.output(t, nil, "julia")

@@ -29,7 +29,7 @@ func TestAndroidFramesAreResolved(t *testing.T) {
 	}
 }
 
-// Android 9 prints no build ID, and offsets from the executable mapping. --image names the files.
+// Android 9 prints offsets from the executable mapping, but no build ID. --image names the files.
 func TestAndroidFramesAreResolvedByImage(t *testing.T) {
 	t.Parallel()
 	images := func(w *traceTwin) []string {

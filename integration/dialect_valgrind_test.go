@@ -99,8 +99,8 @@ func TestValgrindsTextIsNotResolvedByOtherBuilds(t *testing.T) {
 	}
 }
 
-// A located file serves all errors of its process, whatever lines are between them, and no other
-// process.
+// A file that was located for one error resolves all errors of the same process, whatever lines are
+// between them, but no error of another process.
 func TestValgrindsTextIsOfOneProcess(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "memory", twinBuild{})
@@ -119,8 +119,8 @@ func TestValgrindsTextIsOfOneProcess(t *testing.T) {
 	}
 }
 
-// A large program prints its maps below Valgrind. The biases of tens of thousands of frames must
-// agree with them, without debug information.
+// A large program prints its maps below Valgrind. Without debug information, the biases of tens of
+// thousands of frames must agree with these maps.
 func TestValgrindsTextHasThePlacesOfTheMaps(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "valgrind", "gdb")

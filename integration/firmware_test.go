@@ -139,9 +139,9 @@ func TestRecordedDumpsOfFirmware(t *testing.T) {
 	}
 }
 
-// otherMachines are logs of the firmware on other machines, where it crashes in the same line. The
-// numbers are the frames of the fault, the frames of its caller, and the least number of frames of
-// other functions. aarch64.log also has a list with main and two functions of the port, and
+// otherMachines are logs of the firmware on other machines, where it crashes in the same line.
+// faults and polls are the numbers of frames of the fault and of its caller; rest is the minimum
+// number of other frames. aarch64.log also has a list with main and two functions of the port, and
 // U-Boot's registers with its run-time addresses.
 var otherMachines = []struct {
 	name                string

@@ -403,7 +403,7 @@ func TestReportsOfValgrindAreFollowed(t *testing.T) {
 		return ""
 	}
 	name, state, out := filepath.Join(dir, "vg.xml"), filepath.Join(dir, "state"), filepath.Join(dir, "printed")
-	// the cut is inside the error: one run reads its beginning, the next one its end
+	// the cut is inside the error: one run reads the beginning of the error, the next run its end
 	for i, part := range errors {
 		for _, half := range []string{part[:len(part)/2], part[len(part)/2:]} {
 			appendTo(t, name, half)

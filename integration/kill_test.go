@@ -74,9 +74,10 @@ func TestShortRunsMakeProgress(t *testing.T) {
 	}
 }
 
-// killedOften kills a follower repeatedly. Each kill comes at a time from after to before, measured
-// from the first output. At least one of two successive runs must make progress, no line may be
-// lost, and most is the highest percentage of lines that may be printed twice.
+// killedOften kills a follower repeatedly, each time at a random moment. The parameters after and
+// before bound the time from the first output to the kill. At least one of two successive runs must
+// make progress, no line may be lost, and most is the highest percentage of lines that may be
+// printed twice.
 func killedOften(t *testing.T, follow follower, kills, most int, after, before time.Duration) {
 	dir := t.TempDir()
 	log, state, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "app.files"), filepath.Join(dir, "printed")
@@ -196,7 +197,7 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 		both bool // the reader and the follower are killed
 	}{"pipe": {pipe, false}, "pipe, both killed": {pipe, true}, "socket": {socket, false}} {
 		t.Run(name, func(t *testing.T) {
-			// lines of 40 bytes: each of the runs leaves much
+			// 16 MB in lines of 40 bytes; a reader that is killed has read 1.5 MiB
 			const kills, lines, each = 4, 400_000, 3 << 19
 			dir := t.TempDir()
 			log, state := filepath.Join(dir, "app.log"), filepath.Join(dir, "state")

@@ -49,8 +49,9 @@ func openings(t *testing.T) (all []opening) {
 
 const note = "nothing of note"
 
-// A comparison keeps a checksum of output: of all bytes if exact is set, otherwise only of the
-// lines with note, which are not part of a report or profile.
+// A comparison keeps a checksum of output. If exact is set, the checksum covers all bytes. If not,
+// it covers only the lines with the text in the constant note, since these lines are not part of a
+// report or profile.
 type comparison struct {
 	exact bool
 	sum   hash.Hash

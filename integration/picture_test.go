@@ -55,8 +55,8 @@ func TestThePictureOfThePageIsOfThisState(t *testing.T) {
 	}
 }
 
-// inFewColours reduces a picture to its 256 most frequent colours. That leaves a fourth of the
-// bytes of a file that stays in every clone.
+// inFewColours reduces a picture to its 256 most frequent colours. The file, which stays in every
+// clone, then has a fourth of the bytes.
 func inFewColours(shot image.Image) image.Image {
 	times, bounds := map[color.Color]int{}, shot.Bounds()
 	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {

@@ -95,7 +95,7 @@ func TestAStartedProgramIsResolvedByItsMaps(t *testing.T) {
 }
 
 // A program that is not position-independent is at the same address as all such programs, so its
-// stack must prove it.
+// stack must prove that the address belongs to this program.
 func TestAStartedProgramAtAFixedAddressProvesItself(t *testing.T) {
 	w := buildStarted(t, "-no-pie", "-fno-pie")
 	out, err := w.heldRun(t, "stack")

@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// terminalOf starts a command whose streams are a terminal of its own, which controls it, and
-// returns the other end of the terminal.
+// terminalOf starts a command with a new terminal as its three streams and as its controlling
+// terminal. It returns the other end of the terminal.
 func terminalOf(t *testing.T, cmd *exec.Cmd) *programText {
 	t.Helper()
 	ours, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_NONBLOCK, 0)

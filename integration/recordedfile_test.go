@@ -19,7 +19,7 @@ import (
 // UTF-8, are stored as files.
 const maxRecordedText = 2000
 
-// keepText records a text; text is its inverse.
+// keepText records a text; the method text is its inverse.
 func (r *recorder) keepText(t testing.TB, data []byte) string {
 	s := fold(string(data))
 	if len(s) <= maxRecordedText && utf8.ValidString(s) {
@@ -35,8 +35,8 @@ func (r *recorder) text(t testing.TB, s string) []byte {
 	return []byte(unfold(s))
 }
 
-// keep records a file; content is its inverse. Both fold names of folders, like keepText, if the
-// file is text.
+// keep records a file; the method content is its inverse. If the file is text, both fold names of
+// folders, like keepText.
 func (r *recorder) keep(t testing.TB, data []byte) (hash string) {
 	if utf8.Valid(data) {
 		data = []byte(fold(string(data)))

@@ -126,7 +126,8 @@ func (m machine) paths(t *testing.T) (all []string) {
 	return all
 }
 
-// since returns the paths that were added after before and, with a minus, those that were removed.
+// since compares the machine's paths with those listed in before. It returns the added paths, then
+// the removed paths, each with a minus in front.
 func (m machine) since(t *testing.T, before []string) (changes []string) {
 	t.Helper()
 	after := m.paths(t)

@@ -25,8 +25,8 @@ func nextVersion(t *testing.T) string {
 	return "v" + m[1]
 }
 
-// publish puts a committed module, the folder of a repository without the modules nested in it,
-// into a module proxy that is a folder.
+// publish adds a module to a proxy, which is a folder. The module is the committed content of a
+// folder in the repository tree, without the modules nested in it.
 func publish(t *testing.T, proxy, tree, folder string) {
 	t.Helper()
 	module, version := rootModule, nextVersion(t)

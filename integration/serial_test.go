@@ -185,8 +185,8 @@ func (p *pacedWriter) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// A log of 41 MB takes an hour at 115,200 baud. The log is paced only if TEST_SOAK is set: it then
-// takes at most this time.
+// A log of 41 MB takes an hour at 115,200 baud. If TEST_SOAK is set, the log is sent at this speed,
+// but for no longer than the time in TEST_SOAK.
 func TestALogThroughASerialPortLosesNothing(t *testing.T) {
 	const rate = 115200
 	size := int64(rate / 10 * 3600)

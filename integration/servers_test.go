@@ -267,7 +267,7 @@ func TestServerThatNeverAnswers(t *testing.T) {
 			if took := p.through(t, c.log+"end of one\n", "end of one"); took > 2*time.Second+slack {
 				t.Errorf("the first log took %v, want at most 2 s", took)
 			}
-			// the shortest of three, since a busy machine delays some of them
+			// the shortest of three times, since a busy machine delays some logs
 			took := time.Hour
 			for i := range 3 {
 				end := fmt.Sprintf("end of %d", i)

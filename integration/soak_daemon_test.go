@@ -488,7 +488,7 @@ func (f *flakyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.asked.Add(1)
 	parts := strings.Split(r.URL.Path, "/")
 	// If the modes had a fixed order, a client whose pauses grow after each failure could stay in
-	// step with it and meet no working mode for an hour.
+	// step with this order and meet no working mode for an hour.
 	switch rand.New(rand.NewPCG(uint64(time.Since(f.began)/f.mode), 1)).IntN(8) {
 	case 0:
 		http.NotFound(w, r)

@@ -82,8 +82,9 @@ func (w *sourceTwin) text(t *testing.T, env []string, args ...string) (out, mess
 
 var frameWithLine = regexp.MustCompile(`^ *#\S+ +0x[0-9a-f]+ .* \S*/(shop\.\w+):(\d+)(?::(\d+))? \(shop\.so\+0x`)
 
-// wantLines checks that each frame with a line shows the line, unless the frame before it shows the
-// same one, and that both files of sources are shown. If some is false, no line may be shown.
+// wantLines checks that each frame with a line shows this line, unless the frame before it has the
+// same line, and that both files of sources are shown. If the parameter some is false, no line may
+// be shown.
 func wantLines(t *testing.T, out string, some bool) {
 	t.Helper()
 	shown := make(map[string]int)
@@ -208,8 +209,8 @@ func TestFilesBelowARootAreShown(t *testing.T) {
 	}
 }
 
-// Debian's debuginfod sends the files. Then they are in the cache, in the layout of elfutils'
-// cache.
+// Debian's debuginfod sends the files. Afterwards the files are in the cache, in the layout of
+// elfutils' cache.
 func TestServersSendSources(t *testing.T) {
 	w := newSourceTwin(t, "clang-19", "-gdwarf-5")
 	server := runDebuginfod(t, w.dir)

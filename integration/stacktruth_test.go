@@ -122,9 +122,9 @@ func (table *truthTable) equals(addr uint64, got twinFrame) (said string, right 
 // the kinds C4 and D4, which symbols never have.
 var structor = regexp.MustCompile(`([CD])[0-4]([EI])`)
 
-// same reports whether two linkage names belong to one function: to a part of it (foo.cold), or to
-// symbols at one address, such as constructors and functions merged by the linker. The second may
-// be a plain name or unknown.
+// same reports whether the linkage names a and b belong to one function: one may name a part of it
+// (foo.cold), or both may be symbols at one address, such as constructors and functions merged by
+// the linker. b may be a plain name, or "??" if unknown.
 func (table *truthTable) same(a, b string) bool {
 	whole, _, _ := strings.Cut(structor.ReplaceAllString(a, "${1}4$2"), ".")
 	plain, _, _ := strings.Cut(structor.ReplaceAllString(b, "${1}4$2"), ".")

@@ -28,7 +28,7 @@ func TestReportsOfAReplacedProgramGetNoWrongNames(t *testing.T) {
 		t.Errorf("the file that ran leaves frames raw:\n%s", right)
 	}
 	unchanged := 0
-	for _, changed := range []string{"ledger", "parse", "tasks"} { // before roads, after main and text
+	for _, changed := range []string{"ledger", "parse", "tasks"} { // linked after main and text, and before roads
 		there := s.build(t, "g++", asan, changed)
 		run(t, nil, "cp", there.path, ran.path)
 		got := run(t, []byte(report), command, "--quiet")

@@ -302,8 +302,8 @@ func (s *shopFilter) names(t *testing.T, log string, frames int, path string, ba
 }
 
 // After a program was rebuilt, at most one in 10,000 frames of its older log gets a wrong name or
-// line if the log's time is known. Otherwise it is one in 8,000. One more is allowed for chance. A
-// line that moved without a change of code cannot be noticed.
+// line if the log's time is known, and at most one in 8,000 if the time is unknown. One further
+// frame is allowed for chance. A line that moved without a change of code cannot be noticed.
 func TestFramesOfReplacedBuildsGetNoWrongNames(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	need(t, "g++", "objdump")

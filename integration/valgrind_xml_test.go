@@ -20,8 +20,8 @@ import (
 var addedLine = regexp.MustCompile(`^ *(</?frame>|<ip>0x[0-9A-F]+</ip>|<obj>.*</obj>|<fn>.*</fn>|<dir>.*</dir>|<file>.*</file>|<line>\d+</line>)$`)
 
 // checkXML compares the report of a stripped program, the file name, with the XML printed for it.
-// Each document is well-formed and has the same records, and to a report that was already
-// well-formed only lines were added. full holds the debug file.
+// Each printed document is well-formed and has the records of the report. If the report was already
+// well-formed, the documents only add lines to it. full holds the debug file.
 func checkXML(t *testing.T, name, full string) {
 	t.Helper()
 	need(t, "xmllint")
