@@ -8,7 +8,7 @@ const (
 	minPathID   = 2
 	maxPath     = 4096     // bytes of a name that is tried as a path: PATH_MAX of Linux
 	maxFileName = 255      // bytes of the last part of a path: NAME_MAX of Linux
-	maxSummed   = 16 << 30 // bytes of a file whose checksum is computed, which takes some seconds
+	maxSummed   = 16 << 30 // bytes of a file whose checksum is computed, within some seconds
 	sumChunk    = 1 << 20  // bytes summed between two checks of the context
 
 	// bytes read of an ids.txt; a whole Fuchsia build has an ids.txt of 10 MiB

@@ -158,8 +158,8 @@ func isPlain(f *lineFilter, text []byte) bool {
 		(f.o.Color == ColorKeep || f.o.Color != ColorAlways && bytes.IndexByte(text, esc) < 0)
 }
 
-// simpleCalls is a fast path of framePerCall for sanitizers' frames, of which a log may have
-// millions. It leaves calls that need more, such as calls without a line, to edited.
+// simpleCalls is a fast path of framePerCall for sanitizers' frames, since a log may have millions
+// of such frames. It leaves calls that need more, such as calls without a line, to edited.
 func (c *locator) simpleCalls(text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f, r := c.f, &a.text
 	name, at := &fr.Edits[0], &fr.Edits[1]

@@ -79,8 +79,8 @@ func TestUnclosedHexDictIsBounded(t *testing.T) {
 	}
 }
 
-// A value without a name in a hexdict may be a number. It does not count as unresolved, neither in
-// total nor for its module.
+// A value without a name in a hexdict may be a number. It does not count as unresolved in the total
+// or for its module.
 func TestValuesOfHexdictsAreNotCounted(t *testing.T) {
 	f := New(io.Discard, Options{})
 	io.WriteString(f, dictHead+"{{{hexdict: RIP: 0x500180 RSP: 0x501004}}}\n{{{pc:0x500190:pc}}}\n{{{hexdict: RIP: 0x500180}}}\n")

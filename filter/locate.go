@@ -344,7 +344,7 @@ func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 }
 
 // below lays out the answer for a frame whose dialect has answers below the line: each call on a
-// line of its own, the first one after the text fr.Below.
+// line of its own, the first call after the text fr.Below.
 func (c *locator) below(text, eol []byte, fr *judge.Frame) {
 	f := c.f
 	a := c.answer(fr)

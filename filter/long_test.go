@@ -55,8 +55,8 @@ func TestNoColourIsLeftInLongLines(t *testing.T) {
 	}
 }
 
-// A line that is too long keeps its colours, and the filter adds none: the last colours of the line
-// apply to the next line.
+// A line that is too long keeps its colours, and the filter adds no colours: the last colours of
+// the line apply to the next line.
 func TestColoursOfLongLinesStayAsTheyAre(t *testing.T) {
 	long := "\x1b[31mred" + strings.Repeat("x", maxLine) + "\n"
 	for name, want := range map[Color]string{ColorKeep: long + "next\n", ColorAlways: long + "next\n"} {

@@ -21,7 +21,7 @@ import (
 //
 // A later line merges into it if all its elements are maps of the same module, and nothing follows
 // the last map. The texts before the first elements of both lines must be equal except for digits,
-// such as a time's.
+// such as the digits of a time.
 type moduleLine struct {
 	mod    *module
 	line   int64 // number of the line in the log

@@ -167,7 +167,7 @@ type Patience struct {
 type Diagnostic struct {
 	Line    int64  // 1-based line of the stream
 	Byte    int    // 1-based byte in the line
-	Message string // the fault, such as what was expected and found, on one line
+	Message string // the fault on one line, for example with the expected and the found text
 }
 
 // Paths selects how source files are shown: the form of their paths, source lines, and links.

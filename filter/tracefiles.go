@@ -292,7 +292,7 @@ func leadsToSpecial(clean string) bool {
 			continue
 		}
 		if links++; links > maxLinks {
-			return false // the system does not open such a path
+			return false // the system does not open a path with more links
 		}
 		if strings.HasPrefix(target, "/") {
 			at = ""

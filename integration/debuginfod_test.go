@@ -177,7 +177,7 @@ func TestRealServerHasEveryLibrary(t *testing.T) {
 	if got, want := s.requests(t), 2*len(ids); got != want {
 		t.Errorf("got %d requests, want %d", got, want)
 	}
-	// The server has ended, so neither symfilter's nor elfutils' client may need it.
+	// The server has ended, so neither symfilter's nor elfutils' client may need the server.
 	s.stop()
 	again := newFetcher(t, s.url, cache)
 	for path, id := range ids {

@@ -105,7 +105,7 @@ func (l *kernelLog) standIn(module string, other bool) string {
 			skip(p.offset, 1)
 			skip(p.offset+1, p.line)
 		}
-		if all[0].section() != ".text" { // such a section ends far away
+		if all[0].section() != ".text" { // .init.text and other sections end far away
 			skip(at+1, 1)
 			if other {
 				fmt.Fprintf(&b, "\t.skip 64,0x90\n")

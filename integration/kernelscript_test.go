@@ -34,8 +34,8 @@ const (
 
 const maxDecoded = 40 // functions of the kernel itself: the script takes seconds for each
 
-// Lines equal those of scripts/decode_stacktrace.sh of Linux, except where the script has a known
-// fault.
+// Lines equal the lines that decode_stacktrace.sh of Linux prints, except where the script has a
+// known fault.
 func TestLinesAgreeWithDecodeStacktrace(t *testing.T) {
 	testenv.OnlyLong(t)
 	vmlinux, _, _ := kernelFiles(t)

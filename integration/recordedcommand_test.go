@@ -170,8 +170,8 @@ func inputHash(data []byte) string {
 
 var sourceFile = regexp.MustCompile(`\.(c|cc|cpp|h|rs|s|S|ld)$`)
 
-// sourceHash returns the hash of the sources named by a command and of the headers next to them, or
-// "" if it names none: after a change the recording is invalid.
+// sourceHash returns the hash of the sources that a command names and of the headers next to them:
+// a change of a file makes the recording invalid. It returns "" if the command names no source.
 func sourceHash(t testing.TB, argv []string) string {
 	t.Helper()
 	var all []string

@@ -86,8 +86,8 @@ func publish(t *testing.T, proxy, tree, folder string) {
 }
 
 // fromProxy returns a function that runs the go command outside the checkout. Our modules come from
-// the proxy, others from this machine's module cache. Our modules must not stay in that cache,
-// since a later run has other bytes for the same version.
+// the proxy, other modules from this machine's module cache. Our modules must not stay in that
+// cache, since a later run has other bytes for the same version.
 func fromProxy(t *testing.T, proxy string) func(dir string, args ...string) string {
 	cache := strings.TrimSpace(run(t, nil, "go", "env", "GOMODCACHE"))
 	env := append(os.Environ(), "GOPROXY=file://"+proxy+",file://"+filepath.Join(cache, "cache", "download"),

@@ -32,7 +32,7 @@ var sources = map[string]string{
 		"extern \"C\" int entry(int x) { return price(x) + 1; }\n",
 }
 
-const sourceID = "abcdef0123456789abcdef0123456789abcdef01" // debuginfod rejects shorter ones
+const sourceID = "abcdef0123456789abcdef0123456789abcdef01" // debuginfod rejects shorter build IDs
 
 // A sourceTwin is a library next to its sources.
 type sourceTwin struct {

@@ -12,7 +12,8 @@ import (
 
 // A report of GCC's AddressSanitizer has no build ID. If one object of the program was changed
 // after the report was written, no frame gets a wrong name or line. The stacks of the freed block
-// refute the file, also for the stack of the access, whose other frames match it.
+// refute the file. This verdict also applies to the stack of the access, although its other frames
+// match the file.
 func TestReportsOfAReplacedProgramGetNoWrongNames(t *testing.T) {
 	need(t, "g++", "objdump")
 	s := newShops(t)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// An internal name of glibc is not shown if the function has another name, neither from the file
-// nor from its index. With Reaching, the name that llvm-symbolizer shows is shown.
+// If a function has another name, an internal name of glibc is not shown, whether the answer is
+// from the file or from its index. With Reaching, the name that llvm-symbolizer shows is shown.
 func TestInternalNamesOfGlibcAreNotShown(t *testing.T) {
 	f := build(t, "aliases", `extern "C" {
 int __GI_spawn(int x) { return x * 3; }

@@ -73,8 +73,8 @@ func (c *cache) existing(id buildid.ID, name string) *entry {
 	return c.entries[keyOf(id, name)]
 }
 
-// forget drops entries with neither a file nor a task. It begins with entries that none of the last
-// half of all questions used, and drops all such entries if there is still no room. It skips locked
+// forget drops entries with neither a file nor a task. It first drops the entries that the last
+// half of all questions did not use. If there is still no room, it drops the rest. It skips locked
 // entries. c.mu is held.
 func (c *cache) forget() {
 	now := c.clock.Load()

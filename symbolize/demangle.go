@@ -264,8 +264,8 @@ func slowName(s string) string {
 // spaced inserts blanks into a name where LLVM prints them.
 func spaced(name string) string {
 	name = spacing.Replace(name)
-	// After a conversion to a pointer to member, the parenthesis begins the operator's own
-	// parameters, not the type's.
+	// The replacement of "::*(" is undone after a conversion operator to a pointer to member:
+	// there, the parenthesis begins the parameters of the operator, not of the type.
 	_, target, ok := strings.Cut(name, "::operator ")
 	if i := strings.LastIndex(target, "::* ("); ok && i >= 0 && strings.Count(target[:i], "<") == strings.Count(target[:i], ">") {
 		at := len(name) - len(target) + i + len("::*")

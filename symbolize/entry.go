@@ -18,7 +18,7 @@ type entry struct {
 
 	// the module's index, for questions that take no lock; nil if it has none
 	index atomic.Pointer[indexed]
-	crew  atomic.Pointer[crew] // the module's crew, for the same purpose; nil if it has none
+	crew  atomic.Pointer[crew] // the module's crew, also for questions that take no lock; nil if it has none
 
 	mu     sync.Mutex // held while the module answers; guards the fields below
 	state  state

@@ -266,8 +266,8 @@ func (x *indexer) unit(d *dwarf.Data, u *unitStretches) (*unitIndex, error) {
 	return b.unitIndex, nil
 }
 
-// touched counts bytes of the file that were read, and releases the file's pages if there are more
-// than pagesKept.
+// touched counts bytes of the file that were read. After more than pagesKept bytes, it releases the
+// pages of the file.
 func (x *indexer) touched(bytes int64) {
 	if n := x.read.Add(bytes); n > pagesKept && x.read.CompareAndSwap(n, 0) {
 		x.obj.ReleasePages()

@@ -193,7 +193,7 @@ func named(known *knownNames, all *names, sym object.Symbol) (v symbol) {
 	return v
 }
 
-// noName is the name of functions without one; it does not change.
+// noName is the name of functions without a name; it does not change.
 var noName name
 
 // ofFile returns the name whose bytes b are in a mapped file.

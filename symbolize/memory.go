@@ -165,8 +165,8 @@ func (c *cache) takeNow(n int64) error { return c.take(n, &c.memory.sections, ni
 // to the entry. Bytes lent to callers of Take stay in the ledger's work until Give returns them.
 func (c *cache) lend(n int64) bool { return c.take(n, &c.memory.work, nil) == nil }
 
-// repay adds the tables that a lookup made to e's bytes, and returns the memory lent for them; e.mu
-// is held.
+// repay counts the tables that a lookup has made as bytes of e, and returns the memory lent for the
+// tables; e.mu is held.
 func (c *cache) repay(e *entry) {
 	m := e.module
 	if m == nil || m.loan == 0 {

@@ -32,7 +32,7 @@ func (h Holds) String() string {
 
 // A module is an open file with its readers. One goroutine at a time uses it.
 type module struct {
-	path, where string // path of the file; the finder that has it
+	path, where string // path of the file; the finder that has the file
 	holds       Holds
 	file        *buildid.File // nil if obj does not need it, since no section is compressed
 	obj         *object.File
@@ -44,7 +44,7 @@ type module struct {
 	symbols     knownNames // names in the symbol table
 	early       earlySymbol
 
-	crew  *crew    // nil if there is none, or not yet
+	crew  *crew    // nil until gather makes it
 	index *indexed // nil if there is none
 	// state of the file that its index must match; without an ID no index is possible
 	source symindex.Source
@@ -218,7 +218,8 @@ var lookupSections = []string{
 	".debug_addr", ".debug_ranges", ".debug_rnglists", ".debug_aranges",
 }
 
-// close unmaps the file. Slices that alias it must not be used afterwards.
+// close unmaps the file, or lets the pin do so if the pin is held. Slices that alias the file must
+// not be used afterwards.
 func (m *module) close() error {
 	m.closeCrew()
 	err := errors.Join(m.closeParts(), m.closeIndex())
@@ -230,8 +231,8 @@ func (m *module) close() error {
 	return errors.Join(err, closeFile())
 }
 
-// touched counts bytes of m's file that were read, and releases its pages if there are more than
-// pagesKept.
+// touched counts bytes of m's file that were read. After more than pagesKept bytes, it releases the
+// pages of the file.
 func (m *module) touched(n int64) {
 	if m.crew != nil {
 		m.crew.touched(n)

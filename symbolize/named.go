@@ -49,8 +49,8 @@ func (s *Symbolizer) Named(ctx context.Context, l Location, name string) (all []
 	return all, q.end(err)
 }
 
-// namedAsLLVM returns the ranges that llvm-symbolizer finds for a name: those of the symbols in one
-// symbol table, one for each address.
+// namedAsLLVM returns the ranges that llvm-symbolizer finds for a name: the ranges of the symbols
+// in one symbol table, one for each address.
 func namedAsLLVM(obj *object.File, name string) (all []Extent) {
 	if len(obj.SymbolsNamed(name)) == 0 {
 		// perf asks for "," after each address, which must not cost a scan of all symbols

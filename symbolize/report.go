@@ -13,7 +13,7 @@ type Report struct {
 	ID       buildid.ID
 	Name     string            // the first name used for the module in a question
 	Path     string            // the file in use; empty: none
-	Where    string            // the finder that has it
+	Where    string            // the finder that has the file
 	Holds    Holds             // the best source of answers in the file in use
 	Attempts []buildid.Attempt // the places searched, in order, with the results
 	Fault    string            // fault of the file in use or set aside; empty if none

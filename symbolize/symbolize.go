@@ -195,7 +195,7 @@ type Variable struct {
 
 // Details are the parts of a Frame that other symbolizers print.
 type Details struct {
-	Discriminator uint32 // tells apart the blocks of one line; 0: none
+	Discriminator uint32 // distinguishes the blocks of one line; 0: none
 	Declared      Declaration
 	Start         uint64 // address of the function or call
 	HasStart      bool   // Start is known

@@ -33,7 +33,7 @@ func (f fixture) padded(t *testing.T, section string, bytes int) fixture {
 	t.Helper()
 	padding := filepath.Join(t.TempDir(), "padding")
 	var text strings.Builder
-	for i := uint64(0); text.Len() < bytes; i++ { // varied, so that its ratio is not refused
+	for i := uint64(0); text.Len() < bytes; i++ { // varied text: an implausible compression ratio would be refused
 		text.WriteString(strings.Repeat(fmt.Sprintf("no unit refers to %014x", i*0x9e3779b97f4a7c15>>8), 16))
 	}
 	if err := os.WriteFile(padding, []byte(text.String()), 0o666); err != nil {

@@ -38,7 +38,7 @@ func disassemble(t *testing.T, path string) (all []instruction) {
 	return all
 }
 
-// isCall matches a call as a disassembler for the machine prints it.
+// isCall matches a call as a disassembler prints it, for any of the machines.
 var isCall = regexp.MustCompile(`^(call[lqw]?|bl|blr|blx|jal(r? (?:ra|\$|[0-9a-z]+$).*)?|jal[r ].*|c\.jalr?|bctrl|bclrl|brasl|bras|basr|bas|bal|jalr|jirl \$ra,.*)( |$)`)
 
 func TestCallsEndWhereADisassemblerSeesThem(t *testing.T) {
@@ -208,7 +208,7 @@ func TestSymbolsNamed(t *testing.T) {
 	}
 }
 
-// The table of names is not built if many names overlap, each up to the end of a long name.
+// The table of names is not built if many names overlap: here each name is an end of one long name.
 func TestOverlappingNamesAreNotListed(t *testing.T) {
 	watch(t)
 	m := layouts[0]

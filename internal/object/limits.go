@@ -60,7 +60,7 @@ const (
 
 	minArena  = 64 << 10 // smallest size in bytes that gets a mapping of its own
 	minSpill  = 1 << 20  // smallest size of sections in bytes that gets a file
-	spareDisk = 1 << 30  // bytes of a file system that are left free for others
+	spareDisk = 1 << 30  // bytes of a file system that stay free
 
 	// relocations applied to one section; a large kernel module has 1 million
 	maxRelocations = 64 << 20
