@@ -83,7 +83,7 @@ func (d *folder) file(name string) *record {
 // A rootIndex describes the files at or below one path of the operator.
 type rootIndex struct {
 	path    string // as the operator named it
-	base    string // path, or its folder if it is a file
+	base    string // path, or the folder of path if path is a file
 	file    bool
 	folders []*folder // sorted by rel
 	elf     int       // number of ELF files, with or without an ID, and of members with an ID

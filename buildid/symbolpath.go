@@ -25,7 +25,7 @@ type SymbolPath struct {
 	// The token guards deep, shallow, unsaved and saved.
 	deep     pace      // pace of walks that examine all files
 	shallow  pace      // pace of walks that examine folders only
-	unsaved  []bool    // by path: the index of the path differs from the one on disk
+	unsaved  []bool    // by path: the index of the path differs from the index on disk
 	saved    time.Time // time of the last write of the index
 	unpacked unpackedSet
 	opens    atomic.Int64 // files opened to read their notes

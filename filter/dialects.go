@@ -98,6 +98,6 @@ type Image struct {
 	// name of the module in the log, or the last part of its path; empty: the name of the file
 	Name    string
 	Path    string // absolute
-	Base    uint64 // address of its first page in the process, if HasBase is set
+	Base    uint64 // address of the first page of the file in the process, if HasBase is set
 	HasBase bool
 }

@@ -15,7 +15,7 @@ import (
 // process has memory at these addresses.
 const (
 	inventedID   = 1 << 32               // ID of the first module
-	inventedBase = 0xfff0_0000_0000_0000 // address of its map
+	inventedBase = 0xfff0_0000_0000_0000 // address of the map of the first module
 	inventedSize = 1 << 39               // bytes of a map, which begins with address 0 of the file
 	maxInvented  = 4096                  // modules; frames in further modules stay unchanged
 )

@@ -13,7 +13,7 @@ import (
 
 type locator struct {
 	f       *lineFilter
-	modules map[cacheModule]*module // each keeps its number in the Cache
+	modules map[cacheModule]*module // each module keeps its number in the Cache
 
 	recent        recent           // answers by Frame.Key
 	stacks        [maxStacks]stack // stacks with renumbered frames, by the text before the frames

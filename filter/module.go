@@ -31,7 +31,7 @@ type moduleLine struct {
 	at     int               // offset of the brackets in layout.Buf until the line is printed
 	end    int               // offset after the brackets, once they are printed
 	raw    []byte            // text of the log before the first element of the line
-	merges bool              // later lines may still merge into it
+	merges bool              // later lines may still merge into this line
 	before []byte            // text before the brackets, as printed
 	after  []byte            // text after the brackets, as printed
 	eol    []byte

@@ -41,7 +41,8 @@ type JSONLine struct {
 // A JSONElement describes an element or raw frame of a JSONLine. Its Tag determines which fields
 // are set.
 type JSONElement struct {
-	Tag string `json:"tag,omitempty"` // bt, frame (a raw one), pc, data, module, mmap, symbol, hexdict, dumpfile, reset
+	// bt, frame (a raw frame), pc, data, module, mmap, symbol, hexdict, dumpfile or reset
+	Tag string `json:"tag,omitempty"`
 
 	// For frames: the number (0 is innermost), the dialect of a raw frame, the proof of its file,
 	// and the rest of the element after the address.

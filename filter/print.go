@@ -100,7 +100,7 @@ type DictValue struct {
 
 // An ElementModule is a module with its maps so far, or later maps of a module.
 type ElementModule struct {
-	Number uint64 // its ID in the log
+	Number uint64 // ID of the module in the log
 	Name   string // as logged
 	ID     buildid.ID
 	Maps   []Mapping // by address

@@ -50,7 +50,7 @@ func (f *lineFilter) setProcess(p *process) {
 
 // Limits of the processes of one stream. The markup format requires a context for each process.
 const (
-	maxProcesses = 1024 // maximum number of contexts; beyond it, the longest idle are dropped
+	maxProcesses = 1024 // contexts; beyond this number, the longest idle contexts are dropped
 	// bytes of all contexts except the current one; checked each time they have grown by a quarter
 	// of this limit
 	maxHeld     = 64 << 20

@@ -16,7 +16,7 @@ import (
 // A stack becomes a repeat if it is held back for the second time and all its frames have answers.
 // Its text alone must decide how it is read and printed. The output must be plain text.
 type repeat struct {
-	text []byte        // its lines, with their ends
+	text []byte        // the lines of the stack, with line ends
 	ends []int         // offsets in text of the ends of the lines
 	read []judge.Frame // the frames, one for each line, with their Places
 	// inTrace and searched describe how the first line was read: see reading. kept is the number,

@@ -30,7 +30,7 @@ type Stats struct {
 // backtrace or the maps of a living process prove it.
 type Base struct {
 	Path  string
-	Addr  uint64 // address of its first page in the process
+	Addr  uint64 // address of the first page of the file in the process
 	Proof string // evidence, in words
 }
 

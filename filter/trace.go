@@ -17,7 +17,7 @@ import (
 // Limits of a trace that is held back. At a limit its frames are judged without later lines.
 const (
 	maxTraceLines = 256      // lines; most programs print at most 128 frames
-	maxTraceBytes = 64 << 10 // bytes of its lines
+	maxTraceBytes = 64 << 10 // bytes of the lines of a trace
 	// time for which lines of a growing log are held: too short for readers to notice
 	maxTraceTime = 250 * time.Millisecond
 	// held lines after which a line without a frame releases all: the next stack might not fit

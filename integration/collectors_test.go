@@ -51,8 +51,8 @@ type collector struct {
 	*exec.Cmd
 	t        *testing.T
 	dir      string
-	address  string   // address of its listener
-	messages messages // messages on its standard error
+	address  string   // address of the listener of the collector
+	messages messages // messages on the standard error of the collector
 	sent     net.Conn
 }
 

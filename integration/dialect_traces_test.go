@@ -83,7 +83,7 @@ func tracesWithMaps(t *testing.T, w *traceTwin) {
 		if form == "stdtrace" { // also subtracts 1 from the interrupted address
 			want = slices.DeleteFunc(slices.Clone(want), func(mark string) bool { return mark == "fall" })
 		}
-		if form == "boost" { // one address in the library does not prove its file
+		if form == "boost" { // one address in the library does not prove the library
 			want = slices.DeleteFunc(slices.Clone(want), func(mark string) bool { return mark == "visit" || mark == "settle" })
 		}
 		w.wantChain(t, w.tracedFrames(t, log), want...)

@@ -56,7 +56,7 @@ func TestFindingsOfStrippedProgramsAreThoseOfSymbolizedOnes(t *testing.T) {
 	for _, c := range []struct {
 		name, sanitizer string
 		want            string     // rule and place of each finding
-		builds          [][]string // all have one fingerprint; the last ones need TEST_LONG
+		builds          [][]string // all have one fingerprint; the last builds need TEST_LONG
 		short           int        // number of builds without TEST_LONG
 	}{
 		{"use-after-free", "address", "asan/heap-use-after-free uaf.cc:11", [][]string{

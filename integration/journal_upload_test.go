@@ -161,7 +161,7 @@ func TestKilledDaemonsLoseNoEntryOfAJournal(t *testing.T) {
 		if err := upload.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for range 1000 { // until some of its entries are written
+		for range 1000 { // until some entries of the upload are written
 			if d.outputSize() > before+int64(i)*1000 {
 				break
 			}

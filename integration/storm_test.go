@@ -42,7 +42,7 @@ type stormed struct {
 	written atomic.Int64
 	seen    atomic.Int64 // all lines up to this number were printed
 	removed atomic.Int64 // lines up to this number are in no file any more
-	exact   int64        // number of the first line of the next run; 0 if it may print lines again
+	exact   int64        // first line of the next run; 0 if that run may print lines again
 	files   int          // number of rotations so far
 	ends    []rotatedEnd // last lines of the rotated files that are kept
 }

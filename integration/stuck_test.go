@@ -40,7 +40,7 @@ func newStalling(t *testing.T, folder string) *stalling {
 	go func() { ended <- s.server.Wait() }()
 	t.Cleanup(func() {
 		s.server.Process.Signal(syscall.SIGCONT)
-		s.server.Process.Signal(syscall.SIGTERM) // which makes it unmount
+		s.server.Process.Signal(syscall.SIGTERM) // bindfs then unmounts the folder
 		<-ended
 	})
 	for entries := []os.DirEntry(nil); len(entries) == 0; entries, _ = os.ReadDir(s.dir) {

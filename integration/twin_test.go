@@ -143,7 +143,7 @@ func (w *traceTwin) frames(t *testing.T, log []byte, args ...string) (all []twin
 		var got strings.Builder
 		for _, s := range f.Frames {
 			if s.File == "" {
-				s.File = "??" // llvm-symbolizer prints it for an unknown file
+				s.File = "??" // llvm-symbolizer prints ?? for an unknown file
 			}
 			fmt.Fprintf(&got, "%s\n%s:%d\n", s.Function, s.File, s.Line)
 		}

@@ -23,14 +23,14 @@ type crew struct {
 	e       *entry
 	obj     *object.File
 	table   *object.SymbolTable
-	seed    *dwarf.Data // all readers are made from it; it does no lookups itself
+	seed    *dwarf.Data // all readers are made from seed; seed itself does no lookups
 	readers []crewReader
 	// limit for owed; beyond it, the file gets a single reader, which finds out whether the file
 	// costs too much
 	mayOwe int64
 
 	done   atomic.Bool // set by retire and never cleared: no further lookup begins
-	paused atomic.Bool // no lookup begins until it is cleared
+	paused atomic.Bool // no lookup begins while paused is set
 
 	// totals since the entry last added them to its own
 	lookups atomic.Int64

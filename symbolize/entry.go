@@ -27,10 +27,10 @@ type entry struct {
 	task   *task   // the running search or inflation; nil if there is none
 	// when a question may start another search although module or err is set
 	retry time.Time
-	// last interval from a search to retry, for doubling; 0: begin with the minimum
+	// last interval from a search to its retry, for doubling; 0: begin with the minimum
 	pace  time.Duration
 	names []string // the names used for the module in questions; at most maxNames
-	// best level that the module has had; only a better one is reported to Options.Came
+	// best level that the module has had; only a better level is reported to Options.Came
 	told level
 	// the warmer's questions that wait for the end of task; at most maxParked
 	parked []errand
@@ -52,7 +52,7 @@ type entry struct {
 type state uint8
 
 const (
-	unsought state = iota // no file yet: a question starts a search and waits for it
+	unsought state = iota // no file yet: a question starts a search and waits for the search
 	// like unsought, but a good file was closed to save memory. Opening it again takes
 	// milliseconds, so a question waits up to reopenWait even if its context ends
 	suspended

@@ -156,7 +156,7 @@ func (m *module) borrow(o *module) {
 
 // A fileLink is the content of .gnu_debuglink in a program.
 type fileLink struct {
-	Name string // name of its debug file, without a folder; untrusted
+	Name string // name of the debug file, without a folder; untrusted
 	CRC  uint32 // checksum of all bytes of that file
 }
 
@@ -215,8 +215,8 @@ func (m *module) drop(fault error) {
 // A supplement refers to the file into which dwz moved the entries and strings that several files
 // share. The fields are read from a file that refers to it, and are not checked.
 type supplement struct {
-	name string // its path; may be hostile
-	id   []byte // its build ID
+	name string // path of the supplementary file; may be hostile
+	id   []byte // build ID of the supplementary file
 	sum  []byte // with DWARF 5 instead of id: a checksum recorded in both files
 }
 

@@ -58,9 +58,9 @@ type module struct {
 
 // packing is the state of the compressed debug sections of a file.
 type packing struct {
-	packed      bool      // not inflated yet: a lookup must inflate them first
-	inflated    bool      // they were inflated, and take memory
-	inflatedAt  time.Time // zero if they were not
+	packed      bool      // the sections are not inflated yet: a lookup must inflate them first
+	inflated    bool      // the sections were inflated, and take memory
+	inflatedAt  time.Time // zero if inflated is not set
 	lookupsThen int       // lookups before inflatedAt
 }
 

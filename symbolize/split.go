@@ -117,7 +117,7 @@ func (m *module) tryPart(o *Options, path string, holds func(*object.File) bool)
 	}
 	taken := false
 	defer func() {
-		if !taken { // also closed if reading its mapping faults
+		if !taken { // also closed if reading the mapping of the file faults
 			p.close()
 		}
 	}()

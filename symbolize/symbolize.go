@@ -179,7 +179,7 @@ type Frame struct {
 type Variable struct {
 	Name    string // demangled
 	Linkage string // the name before demangling
-	Offset  uint64 // bytes from its start to the address asked for
+	Offset  uint64 // bytes from the start of the variable to the address asked for
 	Size    uint64 // bytes; 0: not known
 	// member at Offset, such as ".refs", "[3].refs" or "[3]+0x4"; empty at the start, and if not
 	// known

@@ -12,7 +12,7 @@ type SymbolTable struct {
 	t       symbols      // does not change
 	lookups atomic.Int64 // number of lookups that scanned the table
 	sorting sync.Once
-	sorted  atomic.Pointer[symbols] // t with its sorted table; nil until that is built
+	sorted  atomic.Pointer[symbols] // t with its sorted table; nil until the sorted table is built
 }
 
 // SymbolTable returns the table that Symbol searches first. The SymbolTable and the File share a
