@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// A symbolizer is a program that symfilter replaces under its name, with pprof's flags. An
-// answer then begins with the address, and has the calls inlined there.
+// A symbolizer is a program that symfilter replaces under its name. It is started with pprof's
+// flags, so that an answer begins with the address and includes inlined calls.
 type symbolizer struct {
 	program string
 	name    string // name under which symfilter is started

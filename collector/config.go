@@ -33,8 +33,8 @@ type Config struct {
 	// filtered.
 	BodyFields []string `mapstructure:"body_fields"`
 
-	// Attributes names attributes of records to filter, too. A value that begins with
-	// {{{reset}}} has a context of its own.
+	// Attributes names attributes of records to filter, too. A value that begins with {{{reset}}}
+	// has a separate context.
 	Attributes []string `mapstructure:"attributes"`
 
 	// Mode is resolve or locate.

@@ -101,7 +101,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestExamplesAreValid also runs the Collector's own check of these files.
+// TestExamplesAreValid in the folder endtoend runs the Collector's own check of these files.
 func TestConfigurationsOfTheDistribution(t *testing.T) {
 	for _, name := range []string{"agent", "edge", "gateway", "profiles"} {
 		cm, err := confmaptest.LoadConf(filepath.Join("dist", name+".yaml"))

@@ -150,8 +150,8 @@ func (c *contexts) dropOldest(now time.Time) bool {
 	return false
 }
 
-// dropGrown drops the context of s if more, the bytes by which the context has grown, is positive
-// and no batch uses s. It is called if the contexts exceed their bound and no other stream can be
+// dropGrown drops the context of s if the context has grown and no batch uses s. more is the growth
+// in bytes. dropGrown is called if the contexts exceed their bound and no other stream can be
 // dropped. c.mu is held.
 func (c *contexts) dropGrown(s *stream, more int) {
 	if more > 0 && s.users == 0 {

@@ -40,7 +40,8 @@ func (w *worker) filter(ctx context.Context) {
 	w.before.Add(&now)
 }
 
-// until bounds the batch's time to wait, and to open, inflate and parse files.
+// until sets the time after which the batch no longer waits for files, or opens, inflates and
+// parses them.
 func (w *worker) until(t time.Time) {
 	w.end = t
 	w.lines.Until(t)

@@ -34,8 +34,8 @@ type keys struct {
 // enter makes r the resource of the next records.
 func (k *keys) enter(r pcommon.Resource) { k.resource, k.entered = r, false }
 
-// of returns the key of a record with the given attributes, at most maxKey bytes. It is valid until
-// the next call.
+// keys.of returns the key of a record with the given attributes, at most maxKey bytes. The key is
+// valid until the next call.
 func (k *keys) of(record pcommon.Map) []byte {
 	if !k.entered {
 		k.enterResource()

@@ -21,7 +21,7 @@ import (
 const (
 	maxLateModules = 256 // build IDs
 	maxLateFrames  = 256 // addresses of a module in the log of a resource
-	maxLateLogs    = 16  // resources with open addresses of a module
+	maxLateLogs    = 16  // resources with unresolved addresses of a module
 )
 
 // lateAttribute marks records sent after the arrival of a debug file.
@@ -47,10 +47,10 @@ type lateModule struct {
 	logs  []lateLog
 }
 
-// A lateLog holds the open addresses of a module in the log of one resource.
+// A lateLog holds the unresolved addresses of a module in the log of one resource.
 type lateLog struct {
 	resource pcommon.Resource
-	places   []latePlace // open addresses in the order of the log, each once
+	places   []latePlace // unresolved addresses in the order of the log, each once
 }
 
 type latePlace struct {
@@ -62,8 +62,8 @@ func newLate(p *logsProcessor) *late {
 	return &late{p: p, open: make(map[buildid.ID]*lateModule), wake: make(chan struct{}, 1)}
 }
 
-// wait adds the address of r to the open addresses of a resource. It ignores addresses without a
-// build ID, and addresses beyond maxLateModules, maxLateLogs or maxLateFrames.
+// wait adds the address of r to the unresolved addresses of a resource. It ignores addresses
+// without a build ID, and addresses beyond maxLateModules, maxLateLogs or maxLateFrames.
 func (l *late) wait(of pcommon.Resource, r *filter.Resolved) {
 	if r.ID.IsZero() {
 		return
@@ -115,8 +115,8 @@ func (l *late) came() {
 	}
 }
 
-// run sends records until the processor ends. It also looks at all open modules every second,
-// since a file may arrive while the first record with its module is being filtered.
+// run sends records until the processor ends. It also checks all modules with unresolved addresses
+// every second, since a file may arrive while the first record with its module is being filtered.
 func (l *late) run() {
 	again := time.NewTicker(time.Second)
 	defer again.Stop()
@@ -133,8 +133,8 @@ func (l *late) run() {
 	}
 }
 
-// ready returns the build IDs with open addresses whose files have arrived. It forgets modules
-// whose files are missing for longer than idle_timeout.
+// ready returns the build IDs with unresolved addresses whose files have arrived. It forgets
+// modules whose files are missing for longer than idle_timeout.
 func (l *late) ready() (all []buildid.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +148,7 @@ func (l *late) ready() (all []buildid.ID) {
 	return all
 }
 
-// send sends a record for each log with open addresses of a module.
+// send sends a record for each log with unresolved addresses of a module.
 func (l *late) send(id buildid.ID) {
 	l.mu.Lock()
 	m := l.open[id]

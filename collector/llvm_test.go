@@ -54,7 +54,8 @@ func compareWithLLVM(t *testing.T, file string, n int) {
 		for _, addr := range batch {
 			s.location(m, addr)
 		}
-		// On a busy machine, locations without a name within the patience get it in a later batch.
+		// On a busy machine, the patience may end before a debug file is read. Its locations then
+		// get their names in a later batch.
 		for pending := int64(-1); pending != p.shared.locations[locationPending].Load(); {
 			pending = p.shared.locations[locationPending].Load()
 			p.process(t, s.Profiles)

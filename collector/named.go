@@ -8,7 +8,7 @@ import (
 )
 
 // maxNamed bounds the bytes of answers kept across batches of profiles. A line takes about 100
-// bytes, and names are shared: these are about 200,000 locations.
+// bytes, and names are shared, so the bound is about 200,000 locations.
 const maxNamed = 32 << 20
 
 // An image is a file by its build ID or, if it has none, by its path and state.

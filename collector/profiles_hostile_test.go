@@ -224,7 +224,8 @@ func growth(f func()) int64 {
 	return max(most, liveHeap()) - before
 }
 
-// The memory that a batch takes in addition to its own is bounded, whatever the batch contains.
+// The memory for naming a batch, in addition to the batch itself, is bounded, whatever the batch
+// contains.
 func TestHostileProfilesTakeBoundedMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	n := fuzztest.LongOr(10_000_000, 300_000)

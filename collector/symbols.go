@@ -64,7 +64,7 @@ func (f *factory) acquire(ctx context.Context, set processor.Settings, cfg *Conf
 	return s, nil
 }
 
-// release ends a use.
+// release ends one processor's use of s. The last call closes s.
 func (s *shared) release(ctx context.Context) error {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()

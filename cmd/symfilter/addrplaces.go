@@ -249,7 +249,7 @@ func (a *addresses) variableAt(l *located) *symbolize.Variable {
 	return &v
 }
 
-// tell prints an answer of look, and counts an answer without a name.
+// tell prints an answer, and counts it if it has no name.
 func (a *addresses) tell(l *located) {
 	if !l.found() {
 		a.count(&l.module.Subject, l.err)

@@ -10,8 +10,8 @@ import (
 
 // confine gives up the rights that this run does not need. It must be called before the run reads
 // anything of unknown origin. files are the paths on the command line; an empty path is ignored. If
-// makes is set, confine first makes the folders that the run may fill: a later folder is not
-// writable.
+// makes is set, confine first makes the missing folders that the run may fill, since a folder made
+// later would not be writable.
 func (c *config) confine(diag *diagnostics, files []string, makes bool) (s sandbox.State) {
 	if c.noSandbox {
 		s.Missing = []string{"--no-sandbox"}

@@ -125,8 +125,8 @@ func (s *session) examineLog(ctx context.Context, x *doctor.Examination, about *
 	return nil
 }
 
-// examine filters in without output, and returns the counts of unresolved addresses. hint returns
-// advice if nothing was resolved, or "". printer may be nil.
+// examine filters an input without output, and returns the counts of unresolved addresses. hint
+// returns advice if nothing was resolved, or "". printer may be nil.
 func (s *session) examine(ctx context.Context, in *os.File, label string, printer filter.Printer) (found doctor.Counts, hint func(label string) string, err error) {
 	c := s.c
 	prefixes, err := c.prefixMaps()

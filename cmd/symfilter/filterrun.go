@@ -329,7 +329,7 @@ func (r *filterRun) endPipelines(whole, sound bool) (code int) {
 	return code
 }
 
-// of returns the patience for an input.
+// waitFor.of returns the patience for an input.
 func (w waitFor) of(regular bool) filter.Patience {
 	switch {
 	case w.set:
@@ -345,8 +345,8 @@ func isTerminal(f *os.File) (is bool) {
 	return is
 }
 
-// control calls use with the descriptor of f. Fd would change the descriptor's mode for all
-// processes that share it.
+// control passes the descriptor of f to the function use. Fd would change the descriptor's mode for
+// all processes that share it.
 func control(f *os.File, use func(fd uintptr)) {
 	if conn, err := f.SyscallConn(); err == nil {
 		conn.Control(use)

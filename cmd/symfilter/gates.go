@@ -41,7 +41,7 @@ func (k *kindsFlag) Set(s string) (err error) {
 	return err
 }
 
-// on reports whether findings are compared, or judged by a gate.
+// gateFlags.on reports whether findings are compared, or judged by a gate.
 func (g *gateFlags) on() bool {
 	return g.compares() || g.kinds.set && !g.kinds.None()
 }

@@ -61,9 +61,9 @@ func (h *hangups) survived() bool {
 	return true
 }
 
-// onHangup starts a goroutine that calls do after each hang-up that the run outlives, including a
-// hang-up before the call. Several hang-ups may cause one call of do. The goroutine ends when done
-// is closed. A nil hangups never calls do.
+// onHangup starts a goroutine that calls the function do after each hang-up that the run outlives,
+// including a hang-up before the call of onHangup. Several hang-ups may cause a single call of do.
+// The goroutine ends when the channel done is closed. A nil hangups never calls do.
 func (h *hangups) onHangup(do func(), done <-chan struct{}) {
 	if h == nil {
 		return

@@ -176,8 +176,8 @@ type tee struct {
 	unread  []bool // for each engine: its output has no reader any more
 }
 
-// each calls do for the engines whose output has a reader, and returns the first error. It returns
-// EPIPE only if no output has a reader.
+// each calls the function do for each engine whose output has a reader, and returns the first
+// error. It returns EPIPE only if no output has a reader.
 func (f *tee) each(do func(*engine) error) error {
 	for i := range f.engines {
 		if f.unread[i] {

@@ -103,8 +103,8 @@ func (p *process) signal(t *testing.T, sig os.Signal) {
 	if err := p.Process.Signal(sig); err != nil {
 		t.Fatal(err)
 	}
-	// On a busy machine, no thread may have taken the signal yet, while another thread reads to the
-	// end of the input.
+	// On a busy machine, the signal may still be pending while another thread reads to the end of
+	// the input.
 	for end := time.Now().Add(deadline); p.pending() && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}

@@ -171,7 +171,7 @@ func (s *stream) engineFor(in *os.File, label string) (e engine, live bool, err 
 	return s.engine(in, label, regular), !regular, nil
 }
 
-// run filters the text from in until in ends or the stopper ends reading. A live input may pause:
+// run filters an input until the input ends or the stopper ends reading. A live input may pause:
 // after silence, an unfinished line is passed on.
 func (s *stream) run(e engine, in io.Reader, label string, live bool) (readErr, writeErr error) {
 	p := &pass{engine: e, contextSaver: s.contextSaver, done: make(chan struct{})}

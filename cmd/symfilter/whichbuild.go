@@ -73,8 +73,8 @@ func headOf(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, most))
 }
 
-// compare filters log, with images as the only files of its modules. It calls located for each
-// frame that is located in an image. located may be nil.
+// compare filters log, with images as the only files of its modules. It calls the function located,
+// which may be nil, for each frame whose address is in an image.
 func (c *config) compare(log []byte, images []filter.Image, located func(path string, addr uint64, proof string)) *filter.Filter {
 	o := filter.Options{
 		Symbolizer: symbolize.New(symbolize.Options{}),

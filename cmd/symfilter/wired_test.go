@@ -81,8 +81,8 @@ func newConfig() *config { return &config{inner: inner{a: true}} }
 
 // flagFields returns the number of rows with a field, and the names of the flags whose field is
 // never read. Setting a field is not reading it, and a [usedFlag] only checks whether the flag was
-// given. If the type of a field is of another package, the field of this package that has this type
-// must be read.
+// given. If a flag sets a field of another package's struct, the field of this package that holds
+// the struct must be read.
 func flagFields(fset *token.FileSet, files []*ast.File) (rows int, unread []string) {
 	info := &types.Info{Uses: make(map[*ast.Ident]types.Object)}
 	// errors are about names of other packages, and about files for other systems

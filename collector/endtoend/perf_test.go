@@ -233,7 +233,7 @@ func (b tables) begin() {
 	b.dict.StackTable().AppendEmpty()
 }
 
-// entry returns index. It panics after an error: a table is full after 2³¹ entries.
+// entry returns index. It panics if err is not nil: a table is full after 2³¹ entries.
 func entry(index int32, err error) int32 {
 	if err != nil {
 		panic(err)

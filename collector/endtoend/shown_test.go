@@ -166,7 +166,7 @@ func wantShown(t *testing.T, dir string, p pprofile.Profiles, hot []string) {
 	wantSpeedscope(t, filepath.Join(dir, "profile.json"), own)
 }
 
-// write creates a file with the output of to.
+// write creates a file with the content that a function writes.
 func write(t *testing.T, name string, to func(io.Writer) error) {
 	t.Helper()
 	f, err := os.Create(name)

@@ -135,7 +135,8 @@ func TestEachAnswerIsOutAtOnce(t *testing.T) {
 	takeTurns(t, s, "0x3fa6\n", "Server::answer()\n/src/server/server.cc:34:59\n\n")
 }
 
-// takeTurns asks a question of s 100 times, each time after it has read the answer want.
+// takeTurns asks s a question 100 times. It reads the answer, which must be want, before it asks
+// again.
 func takeTurns(t *testing.T, s *Session, question, want string) {
 	t.Helper()
 	in, questions := io.Pipe()

@@ -197,8 +197,8 @@ func keepFirst(m map[string]uint64, name string, addr uint64) {
 	}
 }
 
-// A lastSymbol is the last symbol found. BFD returns it for all addresses in the size bytes after
-// its own.
+// A lastSymbol is the result of the last lookup. Like BFD, [binutils.symbol] returns it again for
+// the next offset in the same section if that offset is in the size bytes from the symbol's start.
 type lastSymbol struct {
 	view    *view
 	section int

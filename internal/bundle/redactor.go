@@ -164,8 +164,9 @@ func (r *Redactor) Redact(text string) string {
 	return b.String()
 }
 
-// at returns the length of the private text or path at the start of text, and its replacement. For
-// NAME=PATH, it returns only NAME=, unchanged. n is 0 if text begins with none of these.
+// Redactor.at returns the length of the private text or path at the start of text, and its
+// replacement. For NAME=PATH, it returns only NAME=, unchanged. n is 0 if text begins with none of
+// these.
 func (r *Redactor) at(text string) (n int, shown string) {
 	word := text[:wordEnd(text)]
 	if place := r.placeAt(text); place != "" {

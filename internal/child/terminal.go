@@ -9,7 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// control calls use with the descriptor of f. The mode of f, blocking or not, does not change.
+// control passes the descriptor of f to the function use. The mode of f, blocking or not, does not
+// change.
 func control(f *os.File, use func(fd int)) {
 	if conn, err := f.SyscallConn(); err == nil {
 		conn.Control(func(fd uintptr) { use(int(fd)) })
@@ -24,9 +25,9 @@ func isTerminal(f *os.File) (is bool) {
 // multiplexer is the device that makes pseudo-terminals. Tests change it.
 var multiplexer = "/dev/ptmx"
 
-// openTerminal returns both ends of a pseudo-terminal with the modes and size of like, a terminal.
-// The pseudo-terminal passes output unchanged, since like processes it: line feeds become CR LF
-// there.
+// openTerminal returns both ends of a pseudo-terminal with the modes and size of the terminal like.
+// The pseudo-terminal passes output on unchanged, since the terminal processes it: there, line
+// feeds become CR LF.
 func openTerminal(like *os.File) (ours, theirs *os.File, err error) {
 	fd, err := unix.Open(multiplexer, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -87,8 +88,8 @@ func (p *Program) Resize() {
 	}
 }
 
-// ownTerminal calls use with the descriptor of this process's controlling terminal. It returns
-// false if there is none.
+// ownTerminal passes the descriptor of this process's controlling terminal to the function use. It
+// returns false if there is no controlling terminal.
 func ownTerminal(use func(fd int)) bool {
 	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -97,8 +97,8 @@ func x86Inst(code []byte) (inst x86asm.Inst, size int) {
 var endbr64 = []byte("\xf3\x0f\x1e\xfa")
 
 // x86Text returns the text of the first instruction of code, and its size in bytes. An unknown
-// instruction has one byte. If fewer than 15 bytes are left, it has all of them: the listing may
-// have cut it off.
+// instruction has one byte. If fewer than 15 bytes are left, an unknown instruction has all of
+// them: the listing may have cut it off.
 func x86Text(code []byte, at uint64) (text string, size int) {
 	inst, err := x86asm.Decode(code, 64)
 	switch known := err == nil && inst.Op != 0 && inst.Len <= len(code); {

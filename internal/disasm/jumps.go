@@ -89,7 +89,8 @@ func flowOf(machine Machine, w, before uint32) (f flow, size int) {
 
 func signed(w uint32, bits int) int { return int(int32(w<<(32-bits)) >> (32 - bits)) }
 
-// field returns n bits of w, the lowest of them bit number from, shifted to bit number to.
+// field extracts n bits of w, beginning with bit number from. In the result, they begin with bit
+// number to.
 func field(w uint32, from, n, to int) uint32 { return w >> from & (1<<n - 1) << to }
 
 func arm64Flow(w, before uint32) flow {

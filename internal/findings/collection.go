@@ -46,7 +46,7 @@ type equalFindings struct {
 	counts         map[int]int
 }
 
-// at returns the finding with this ordinal, or nil.
+// equalFindings.at returns the finding with this ordinal, or nil.
 func (e *equalFindings) at(ordinal int) *Finding {
 	switch {
 	case ordinal == 1:

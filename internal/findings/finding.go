@@ -159,7 +159,7 @@ func (x *Finding) Place() *TraceFrame {
 	return frames[0]
 }
 
-// Identify marks the own frames by the rules of own, and computes the fingerprint: see
+// Identify marks own frames by the rules of the parameter own, and computes the fingerprint: see
 // Stack.fingerprint. The fields are source/version, tool, kind, message class and kind of memory.
 // The frames are the first trace's. The message class is the message with N for each number and
 // address.

@@ -143,9 +143,9 @@ func (b *Baseline) Entries() (all []Entry) {
 	return all
 }
 
-// Update sets the accepted errors to all. Known errors keep their lines, with their dates. Lines of
-// other errors are removed unless keep is set. Comments are kept. sources are the sources of the
-// errors. If there are none, b keeps its sources.
+// Update makes the given errors the accepted ones. Known errors keep their lines, with their dates.
+// Lines of other errors are removed unless keep is set. Comments are kept. sources are the sources
+// of the errors. If there are none, b keeps its sources.
 func (b *Baseline) Update(all []Entry, sources []string, keep bool) {
 	if len(sources) > 0 {
 		b.sources = strings.Join(sources, " ")

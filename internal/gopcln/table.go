@@ -107,8 +107,8 @@ const (
 	magicOf120 = 0xfffffff1
 )
 
-// findMagic returns the first possible offset of a header in data, at least from; -1 if there is
-// none. Headers begin at multiples of eight.
+// findMagic returns the offset of the first possible header in data that does not begin before the
+// parameter from; -1 if there is none. Headers begin at multiples of eight.
 func (t *Table) findMagic(data []byte, from int) int {
 	// All magic numbers have three 0xff bytes in a row. In little-endian files, two zero bytes of
 	// padding follow.

@@ -110,7 +110,8 @@ func internalTypesOf(file *ast.File) (found []string) {
 	return found
 }
 
-// lookAtType calls look for a declared type, or for the exported and embedded fields of a struct.
+// lookAtType passes a declared type to the function look. For a struct, it passes the types of the
+// exported and embedded fields instead.
 func lookAtType(spec *ast.TypeSpec, look func(declared string, in ast.Node)) {
 	s, ok := spec.Type.(*ast.StructType)
 	if !ok {

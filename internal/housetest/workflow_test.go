@@ -72,7 +72,7 @@ func workflows(t *testing.T) map[string]workflow {
 	return all
 }
 
-// readYAML decodes a file of the repository into to. A field that to lacks is an error.
+// readYAML decodes a YAML file of the repository. A field that the Go type lacks is an error.
 func readYAML(t *testing.T, name string, to any) {
 	t.Helper()
 	d := yaml.NewDecoder(bytes.NewReader(read(t, name)))

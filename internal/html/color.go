@@ -88,8 +88,8 @@ func (f form) append(dst, text []byte) []byte {
 	return appendEscaped(dst, text)
 }
 
-// transition appends the end of the colour from and the beginning of the colour to, unless the
-// colours are equal.
+// transition appends the end of the previous colour, from, and the beginning of the next colour,
+// to. It appends nothing if they are equal.
 func (f form) transition(dst []byte, from, to sgr.State) []byte {
 	if from == to {
 		return dst

@@ -487,8 +487,8 @@ func (e *Envelope) join(s *stream) {
 }
 
 // passOn prints held parts without a mark unchanged: they were held because they end with a brace
-// or an ESC. It leaves out the parts of the stream but, which may be nil. It is called before a
-// line of that stream, so lines without markup keep their order.
+// or an ESC. Callers call it before they print or hold a line, so lines without markup keep their
+// order. The parameter but is the stream of that line, whose parts stay held, or nil.
 func (e *Envelope) passOn(but *stream, flush func()) {
 	for i := range e.streams {
 		s := &e.streams[i]

@@ -42,7 +42,7 @@ func newWriter(f Format, o filter.Options, out io.Writer) *Writer {
 	})
 }
 
-// envelope filters in: in one block, or in random blocks if r is not nil.
+// envelope filters a log: in one block, or in random blocks if r is not nil.
 func envelope(t testing.TB, f Format, o filter.Options, in string, r *rand.Rand) string {
 	t.Helper()
 	var b bytes.Buffer

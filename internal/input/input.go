@@ -279,7 +279,8 @@ func (w *Writer) decide(until extent) error {
 	return w.release()
 }
 
-// Pause calls do while no goroutine unpacks: do may use the Filter of the Writer.
+// Pause calls the function do while no goroutine unpacks, so that do may use the Filter of the
+// Writer.
 func (w *Writer) Pause(do func()) {
 	if w.packed == nil {
 		do()

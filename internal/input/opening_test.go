@@ -301,8 +301,8 @@ func FuzzRecognise(f *testing.F) {
 	})
 }
 
-// recorded writes in to a Writer, in blocks, and returns the format. After the first pause bytes,
-// it calls Flush, unless pause is 0.
+// recorded writes an input to a Writer, in blocks, and returns the format. After the first pause
+// bytes, it calls Flush, unless pause is 0.
 func recorded(t *testing.T, in []byte, pause int, next func(at, n int) int) Format {
 	t.Helper()
 	var out bytes.Buffer

@@ -96,7 +96,7 @@ func packedBy(t testing.TB, name, text string) string {
 	return b.String()
 }
 
-// unpackedIn writes in to a new Writer, in blocks, and returns its output.
+// unpackedIn writes an input to a new Writer, in blocks, and returns its output.
 func unpackedIn(t *testing.T, in string, block int, memory *unpack.Memory) (string, error) {
 	t.Helper()
 	var out taken

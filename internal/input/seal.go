@@ -77,7 +77,7 @@ func (s *sealer) sealOf(line int64) *seal {
 	return nil
 }
 
-// has reports whether l, which may be nil, is the envelope of this line.
+// seal.has reports whether l, which may be nil, is the envelope of this line.
 func (l *seal) has(line int64) bool { return l != nil && l.line <= line && line <= l.last }
 
 // emit receives the filter's output for a line.

@@ -119,7 +119,7 @@ func (u *unpacker) Close() error {
 	return <-u.done
 }
 
-// with calls do while the goroutine does not use the Writer.
+// unpacker.with calls the function do while the goroutine does not use the Writer.
 func (u *unpacker) with(do func(*Writer) error) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

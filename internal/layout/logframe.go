@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// LogFrame appends text[from:to] of a line of the log with the frame fr. If colours are followed
-// and the line has none, the part after the frame's start gets the look.
+// LogFrame appends text[from:to], part of a line of the log with the frame fr. If colours are
+// followed and the line has none, the part after the frame's start gets the look.
 func (l *Line) LogFrame(text []byte, from, to int, fr *judge.Frame, look sgr.State) {
 	if l.Colors != Followed || l.State == look || bytes.IndexByte(text, esc) >= 0 {
 		l.LogBytes(text[from:to])

@@ -140,7 +140,7 @@ func AroundAnswer(text []byte) (begin, end [][]byte) {
 	return all, nil
 }
 
-// Sequences appends the escape sequences in all, which are from the log.
+// Sequences appends escape sequences of the log.
 func (l *Line) Sequences(all [][]byte) {
 	for _, s := range all {
 		l.LogBytes(s)

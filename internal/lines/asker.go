@@ -12,8 +12,8 @@ type Asker struct {
 	err error
 }
 
-// NewAsker returns an Asker for in. The parameter most, at least 16, is the number of bytes to
-// which it cuts each line.
+// NewAsker returns an Asker for the lines of a client. It cuts each line to most bytes, which must
+// be at least 16.
 func NewAsker(in io.Reader, most int) *Asker { return &Asker{r: bufio.NewReaderSize(in, most)} }
 
 // Next returns the next line, with its line end unless that was cut off. The slice is valid until

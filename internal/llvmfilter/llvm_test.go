@@ -23,7 +23,7 @@ var (
 
 func tree(dir string) string { return "--debug-file-directory=" + dir }
 
-// compare filters in with both filters, and fails the test if their outputs differ.
+// compare filters a log with both filters, and fails the test if their outputs differ.
 func compare(t *testing.T, in string, flags ...string) {
 	t.Helper()
 	wantOut, wantSaid := byLLVM(t, in, flags)

@@ -49,15 +49,15 @@ func command(t testing.TB, stdin, name string, args ...string) (stdout, stderr s
 	return out.String(), said.String()
 }
 
-// byLLVM filters in with LLVM's filter.
+// byLLVM filters a log with LLVM's filter.
 func byLLVM(t testing.TB, in string, flags []string) (out, said string) {
 	t.Helper()
 	need(t, llvmSymbolizer)
 	return command(t, in, llvmSymbolizer, append([]string{"--filter-markup"}, flags...)...)
 }
 
-// byUs filters in with package llvmfilter, with the options for LLVM's flags, in one piece or in
-// pieces cut by r.
+// byUs filters a log with package llvmfilter, with the options for LLVM's flags. The log arrives in
+// one piece, or in random pieces if r is not nil.
 func byUs(t testing.TB, in string, flags []string, r *rand.Rand) (out, said string) {
 	t.Helper()
 	so, o := options(t, flags)

@@ -97,7 +97,8 @@ func (s *Search) more(at int) bool {
 	return n > 0
 }
 
-// is reports whether a mark is at the given offset, which is at least three bytes before the end.
+// Search.is reports whether a mark is at the given offset, which is at least three bytes before the
+// end.
 func (s *Search) is(at int) bool {
 	return s.sets.Begin(s.b[at:at+3:at+3]) && (s.reader == nil || s.reader.MayMatch(s.b, at))
 }

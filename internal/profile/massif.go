@@ -116,8 +116,8 @@ func parseNode(line []byte) (n massifNode, ok bool) {
 	return n, err1 == nil && err2 == nil && n.level < maxMassifDepth
 }
 
-// scan passes the lines of the file to take, with their line ends. n is nil for a line that is
-// not a node, and for the parts of a long line.
+// scan passes each line of the file, with its line end, to the function take. n is nil for a line
+// that is not a node, and for the parts of a long line.
 func (x *massifFile) scan(take func(line []byte, n *massifNode) error) error {
 	c := lines.Cutter{Max: maxMassifLine}
 	buf := make([]byte, dhatBlock)

@@ -146,7 +146,7 @@ func (d *pprofProfile) other(f field) (err error) {
 	return err
 }
 
-// message calls use for each number in the message f, and ignores other fields.
+// message calls the function use for each number in the message f, and ignores other fields.
 func (f *field) message(use func(number int, n uint64) error) error {
 	if f.kind != bytesType {
 		return errWire

@@ -71,7 +71,7 @@ func damage(n int) error {
 	return errWire
 }
 
-// eachField calls use for each field of a message.
+// eachField calls the function use for each field of a message.
 func eachField(message []byte, use func(f field) error) error {
 	for len(message) > 0 {
 		f, rest, err := nextField(message)
@@ -86,7 +86,7 @@ func eachField(message []byte, use func(f field) error) error {
 	return nil
 }
 
-// numbers calls use for each number of a repeated field, which may be packed.
+// numbers calls the function use for each number of a repeated field, which may be packed.
 func (f *field) numbers(use func(n uint64) error) error {
 	if f.kind == numberType {
 		return use(f.value)

@@ -18,7 +18,8 @@ type asciiLines struct {
 // An asciiFile has the length in bytes of each line, or -1 for a line that is not ASCII.
 type asciiFile []int32
 
-// has reports whether the line of p is known to be ASCII, and long enough for the column.
+// asciiLines.has reports whether the line of p is known to be ASCII, and long enough for the
+// column.
 func (a *asciiLines) has(r *Result, p place) bool {
 	if r.Text == nil {
 		return false

@@ -50,6 +50,6 @@ func (m *meter) measure() {
 	m.blocks, m.scratch = nil, nil
 }
 
-// full reports whether GitHub would refuse a larger file. Uploads usually compress better than
-// gzip.BestSpeed, and are smaller than measured.
+// full reports whether the compressed output exceeds maxCompressed. Uploads usually compress better
+// than gzip.BestSpeed, and are smaller than measured.
 func (m *meter) full() bool { return m.size > maxCompressed }

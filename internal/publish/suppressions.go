@@ -257,9 +257,9 @@ func sizeOf(message string) string {
 	return size[:end]
 }
 
-// stack returns the lines of a suppression's stack, at most maxCallers, stored in to. Several
-// frames of the system in a row become "...". Frames after the last own frame are left out. Without
-// an own frame, all are kept.
+// stack returns the lines of a suppression's stack, at most maxCallers. They use the memory of to,
+// which is the result. Several frames of the system in a row become "...". Frames after the last
+// own frame are left out. Without an own frame, all are kept.
 func (p *suppressions) stack(s *suppression, to *stackLines) *stackLines {
 	frames := s.of.Traces[0].Frames
 	names, objects := to.names[:0], to.objects[:0]

@@ -105,8 +105,8 @@ func (a *Asker) Variable(f *Object, rel uint64) (v symbolize.Variable, err error
 	return v, err
 }
 
-// await calls ask with a context that has ended. If the search for f's debug file is not finished,
-// it calls ask once more, with the time that remains for f.
+// await calls the function ask with a context that has ended. If the search for f's debug file is
+// not finished, it calls ask once more, with the time that remains for f.
 func (a *Asker) await(f *Object, l symbolize.Location, ask func(context.Context) error) {
 	a.Prefetch(f)
 	if !errors.Is(ask(a.expired), symbolize.ErrPending) {

@@ -75,7 +75,7 @@ func (p *Patience) Name(id buildid.ID, now time.Time) *Awaited {
 	return a
 }
 
-// Settle records that the file of a is found, or known not to exist.
+// Settle records that the debug file is found, or known not to exist.
 func (p *Patience) Settle(a *Awaited) {
 	if a.pending {
 		a.pending, p.vain, p.stuck = false, false, false
@@ -90,8 +90,8 @@ func (p *Patience) Block() { p.blocks, p.block = true, 0 }
 // endBlock ends the block. Lines up to the next block have no common wait.
 func (p *Patience) endBlock() { p.blocks, p.block = false, 0 }
 
-// left returns how long a line may still wait for the file of a; not positive if the time is over.
-// wait is the whole time for one build ID: Local or Servers.
+// left returns how long a line may still wait for the debug file a; not positive if the time is
+// over. wait is the whole time for one build ID: Local or Servers.
 func (p *Patience) left(wait time.Duration, a *Awaited, now time.Time) time.Duration {
 	if p.stuck {
 		return 0
@@ -128,8 +128,9 @@ func (p *Patience) addPause(begin time.Time, d time.Duration) {
 	last.len += d
 }
 
-// Await calls ask if time for the file of a is left. The context of ask ends with that time. l is a
-// location in the file. If the error of ask wraps [symbolize.ErrPending], the wait had no success.
+// Await calls the function ask if a line may still wait for the debug file a. ask gets a context
+// that ends with this time. l is a location in the file. If the error of ask wraps
+// [symbolize.ErrPending], the wait had no success.
 func (p *Patience) Await(a *Awaited, l symbolize.Location, ask func(context.Context) error) {
 	a.pending = true
 	now := time.Now()
@@ -172,9 +173,9 @@ type awaiter interface {
 	AwaitLocal(ctx context.Context, l symbolize.Location)
 }
 
-// awaitLocal calls ask when the search on this machine for the file of l has ended. It calls ask
-// once more when a file found there has been inflated. Both waits end with ctx. ask waits for
-// servers until the time until, which may be past.
+// awaitLocal calls the function ask when the search on this machine for the file of l has ended. It
+// calls ask once more when a file found there has been inflated. Both waits end with ctx. ask may
+// wait for servers until the deadline in until, which may be past.
 func (p *Patience) awaitLocal(ctx context.Context, until time.Time, l symbolize.Location, ask func(context.Context) error) (err error) {
 	short, cancel := context.WithDeadline(ctx, until)
 	defer cancel()

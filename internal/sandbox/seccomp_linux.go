@@ -56,7 +56,7 @@ var denied = [...]calls{
 // The other calls are about pidfds and mounting.
 var unknown = calls{unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_CLONE3}
 
-// lastCall is the last call that the filter may allow. Later calls fail like unknown.
+// lastCall is the last call that the filter may allow. Later calls fail like those in unknown.
 const lastCall = unix.SYS_FUTEX_REQUEUE
 
 type verdicts [lastCall + 1]verdict
@@ -130,8 +130,8 @@ func load(offset uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 }
 
-// jump compares a value with k by test. It skips yes instructions if the result is true, and no
-// instructions if it is false.
+// jump returns an instruction that compares the loaded value with k by test. yes is the number of
+// instructions to skip if the result is true, and no the number to skip if it is false.
 func jump(test uint16, k uint32, yes, no uint8) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | test | unix.BPF_K, K: k, Jt: yes, Jf: no}
 }

@@ -67,9 +67,10 @@ func (h *heap) removeFirst(node uint32) {
 
 func (h *heap) clear(node uint32) { h.lengths[node] = 0 }
 
-// large appends to found the indexes in a node's heap whose options would get shares of at least
-// small. The shares divide amount among all options by their remaining costs, whose sum is total.
-// large stops when found has more indexes than the parameter most.
+// large finds the options of a node that would get a large share of amount, one of at least small.
+// The shares are in proportion to the remaining costs of all options, whose sum is total. large
+// appends the options' indexes in the node's heap to found, and stops once found has more indexes
+// than the parameter most.
 func (h *heap) large(found []uint32, node uint32, amount, total, small int64, most int) []uint32 {
 	options := h.of(node)
 	is := func(i uint32) bool {

@@ -105,8 +105,8 @@ type part struct {
 }
 
 // divide divides an amount among the options of a node, and subtracts it from their remaining
-// costs. Parts of at least small are in proportion to the remaining costs, if there are at most
-// spare of them. The rest goes to the options with the most left.
+// costs. If at most spare options would get at least small in proportion to their remaining costs,
+// these options get such parts. The rest of amount goes to the options with the most left.
 func (d *decomposer) divide(node uint32, amount, small int64, spare int, parts []part) []part {
 	total := d.total[node]
 	d.total[node] -= amount

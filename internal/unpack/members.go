@@ -117,7 +117,7 @@ func (m *Reader) Read(p []byte) (int, error) {
 	}
 }
 
-// at returns the offset of the next byte that a decoder reads.
+// Reader.at returns the offset of the next byte that a decoder reads.
 func (m *Reader) at() int64 { return m.tape.end - int64(m.b.Buffered()) }
 
 // Bounds, in bytes, of the skippable frames before a zstd frame. After the first frame they may be
