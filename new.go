@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// Bounds of the time for which lines of a pipe wait for debug files. They are small, since a
-// person may watch the pipe, and its producer is blocked meanwhile.
+// Bounds on how long lines of a pipe wait for debug files. They are small, since a person may watch
+// the pipe, and its producer is blocked meanwhile.
 const (
 	StreamWait          = 2 * time.Second  // for one build ID
 	StreamWaitPerMinute = 10 * time.Second // in any minute

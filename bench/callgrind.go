@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// annotate is callgrind_annotate, with which symfilter's reader of profiles is compared.
+// annotate is callgrind_annotate, which is compared with symfilter's reader of profiles.
 var annotate = []string{"callgrind_annotate", "--auto=no", "/dev/stdin"}
 
 // profile returns a function that writes a Callgrind profile of about size bytes. Each part is

@@ -96,7 +96,7 @@ func TestAssignments(t *testing.T) {
 	}
 }
 
-// The measured cost is that of the command alone. Its cache is removed after it ends.
+// Only the command's own cost is measured. Its cache is removed after it ends.
 func TestARunIsMeasured(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	log := filepath.Join(t.TempDir(), "log")

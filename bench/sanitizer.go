@@ -56,8 +56,8 @@ func values(size int64) func(b *binaries, path string) error {
 	}
 }
 
-// likeFrames are formats of words with which frames of all dialects begin or end, each with up to
-// three numbers. No frame is complete.
+// likeFrames are formats of words that begin or end frames in the dialects, each with up to three
+// numbers. None of them is a complete frame.
 var likeFrames = []string{
 	"#%d", "#%d %#x", "#%d %#016x (see", "#%02d pc %x", "frame #%d: %#x", "%d: %#x", "(#%d) at %#x,", "#%d  %#x in the",
 	"%d pc", "%d nip", "ip %x", "ip:%x sp:%x", "pc %#x", "rip:%#x", "PC=%#x m=%d", "epc %x", "pc : %x lr : %x",

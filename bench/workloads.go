@@ -46,8 +46,8 @@ func (w workload) logName() string {
 
 const reference = "llvm-symbolizer-19"
 
-// alone makes symfilter search only the named folder, as llvm-symbolizer does. Older builds
-// always do so, and have no such flag.
+// alone makes symfilter search only the named folder, as llvm-symbolizer does. Older builds lack
+// this flag, and always search only this folder.
 const alone = "--no-default-debug-directories"
 
 // freely turns off symfilter's sandbox.

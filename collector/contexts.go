@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	// liveFor is the time for which a process is kept after its last record, even if another
-	// process needs room. A flood of new keys must not make the logs of running processes
-	// unreadable.
+	// liveFor is how long a process is kept after its last record, even if another process needs
+	// room. A flood of new keys must not make the logs of running processes unreadable.
 	liveFor = time.Minute
 
 	// streamBytes is the approximate memory of a stream without its context and key.

@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/collector/internal/metadata"
 )
 
-// NewFactory returns the factory of the processor. Each pipeline has a processor of its own.
-// The processors from one configuration share debug files, metrics and storage.
+// NewFactory returns the factory of the processor. Each pipeline has a separate processor. The
+// processors from one configuration share debug files, metrics and storage.
 func NewFactory() xprocessor.Factory {
 	f := &factory{all: make(map[*Config]*shared)}
 	return xprocessor.NewFactory(metadata.Type, createDefaultConfig,

@@ -183,8 +183,8 @@ func TestInfoTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A cache that its group or everybody can write to is not used, nor is a directory in the cache
-// with such a mode. Read access for others does not matter.
+// A cache, or a directory in it, is not used if its group or everybody can write to it. Their right
+// to read does not matter.
 func TestModesOfTheCache(t *testing.T) {
 	t.Parallel()
 	id := testID(1)

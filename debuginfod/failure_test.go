@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each server that cannot be used is reported once; one that cannot be reached is reported before
-// the request is retried. A server that answers that it has no file, even if only after a retry, is
-// not reported.
+// Each unusable server is reported once. A server that cannot be reached is reported before the
+// request is retried. A server that answers that it has no file, even if only after a retry, is not
+// reported.
 func TestTheFirstFailureOfAServerIsReported(t *testing.T) {
 	t.Parallel()
 	gone := serve(t, status(404))

@@ -26,7 +26,7 @@ func remember(c *diskCache, k key) {
 }
 
 // fill writes misses to the cache, for two files of each build ID. The misses of the n-th ID are n
-// seconds younger than those of the first.
+// seconds younger than the first ID's.
 func fill(t *testing.T, c *diskCache, from, to int) {
 	t.Helper()
 	for n := from; n < to; n++ {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// The names are those that path_escape of elfutils 0.192 makes.
+// The expected names are made by path_escape of elfutils 0.192.
 func TestNamesOfSourcesInTheCache(t *testing.T) {
 	long := "/build/" + strings.Repeat("very-long/", 30) + "pool.cc"
 	for path, want := range map[string]string{

@@ -345,8 +345,8 @@ func isTerminal(f *os.File) (is bool) {
 	return is
 }
 
-// control passes the descriptor of f to the function use. Fd would change the descriptor's mode for
-// all processes that share it.
+// control passes the descriptor of f to the function use. It does not call f.Fd, which would change
+// the descriptor's mode for all processes that share it.
 func control(f *os.File, use func(fd uintptr)) {
 	if conn, err := f.SyscallConn(); err == nil {
 		conn.Control(use)

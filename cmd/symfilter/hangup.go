@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// lastTerminal is the time after a hang-up in which the terminal may disappear. A shell may signal
-// its jobs before it ends and closes the terminal.
+// lastTerminal is how long after a hang-up the terminal may still disappear. A shell may signal its
+// jobs before it ends and closes the terminal.
 const lastTerminal = time.Second
 
 // A hangups decides whether a hang-up signal ends a run that follows files or reads from a pipe.

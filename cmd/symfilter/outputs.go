@@ -76,9 +76,9 @@ func (l *outputList) set(s string, words []string) error {
 	return nil
 }
 
-// pickOutput sets c.output, the form of the main output, to which messages and counts refer. The
-// main output is the one on standard output, or the first output if all go to files. Without
-// --output it is text.
+// pickOutput sets c.output to the form of the main output. Messages and counts refer to the main
+// output: the one on standard output, or the first output if all go to files. Without --output, the
+// form is text.
 func (c *config) pickOutput() error {
 	if len(c.outputs) == 0 {
 		c.outputs = outputList{{form: outputText}}

@@ -155,8 +155,8 @@ func serve(conf *daemon.Config, o *options, inherited *service.Sockets) int {
 	return exitOK
 }
 
-// echo is the time after a signal in which further signals are ignored: a service manager, or
-// timeout(1), signals both a process and its group.
+// echo is how long after a signal further signals are ignored: a service manager, or timeout(1),
+// signals both a process and its group.
 const echo = 200 * time.Millisecond
 
 // untilSignal returns a context that is done when SIGTERM or SIGINT arrives. Another signal ends

@@ -115,7 +115,7 @@ func (c *collector) kill() {
 	}
 }
 
-// eventually polls a condition until it is true. what describes the condition.
+// eventually polls a condition until it is true. The parameter what describes the condition.
 func eventually(t *testing.T, what string, is func() bool, log fmt.Stringer) {
 	t.Helper()
 	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(20 * time.Millisecond) {

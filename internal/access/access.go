@@ -1,10 +1,10 @@
-// Package access lets the packages of this module call functions outside of the public
-// packages' API. For example, the readers of envelopes drive a Filter line by line, and the
-// doctor examines the cache of a Client.
+// Package access lets the packages of this module call functions outside of the public packages'
+// API. For example, the readers of envelopes drive a Filter line by line, and the doctor examines
+// the cache of a Client.
 //
 // Each public package sets its variables when it is initialized, before a program can have a value
-// of its types. Functions that return any return a value with methods: callers assert it to
-// interfaces of their own.
+// of its types. Functions that return any return a value with methods. Callers declare an interface
+// with the methods they need, and assert the value to it.
 package access
 
 import (

@@ -114,7 +114,7 @@ func (r *Reader) module(s string) (w Word, ok bool, err error) {
 
 func (r *Reader) isModule(word string) bool { return r.IsModule == nil || r.IsModule(word) }
 
-// number reads an address or a range into w. It reports whether s has such a form.
+// number reads an address or a range into w. ok is false if s has another form.
 func (w *Word) number(s string) (ok bool, err error) {
 	from, to, isRange := strings.Cut(s, "-")
 	w.Addr, err = hex(from)

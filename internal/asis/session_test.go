@@ -51,7 +51,7 @@ func session(t testing.TB, name string, args ...string) (s *Session, out, said *
 	return &Session{Line: l, Symbolizer: sym, Context: context.Background(), Out: out, Err: said}, out, said
 }
 
-// The expected texts are those of LLVM 19.
+// The expected texts are output of LLVM 19.
 func TestAnswersAreThoseOfLLVM(t *testing.T) {
 	obj := "--obj=" + program
 	const missing = "\n??:0:0\n\n"

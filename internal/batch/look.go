@@ -33,8 +33,8 @@ type Room interface {
 // ErrNoRoom reports that no memory for a request is available now.
 var ErrNoRoom = errors.New("no memory for this request now")
 
-// A Reason explains why an address has no frames, or not its best ones. The words are those of the
-// metric symfilter_elements_total.
+// A Reason explains why an address has no frames, or not its best ones. The metric
+// symfilter_elements_total has the same words.
 type Reason string
 
 // The zero Reason means that the frames are the best that the files have.

@@ -63,8 +63,8 @@ func (p *Program[V]) completer(cmd *Command) *cobra.Command {
 }
 
 // completeArgument offers words for an argument. If cmd has Words, it offers them for the first
-// argument, and nothing for others. For the first word of a command line, it offers commands and
-// files that begin with word. For other arguments, the shell completes files.
+// argument, and nothing for later arguments. For the first word of a command line, it offers
+// commands and files that begin with word. For other arguments, the shell completes files.
 func (p *Program[V]) completeArgument(cmd *Command, args []string, word string) (offered []string, how cobra.ShellCompDirective) {
 	switch {
 	case cmd.Words != nil && len(args) == 0:

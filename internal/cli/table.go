@@ -66,7 +66,7 @@ type Flag[V any] struct {
 	In     CommandSet      // commands that have the flag
 	On     CommandSet      // commands whose --help lists the flag; not needed if In has one command
 	Words  func() []string // allowed values, if there are few
-	// a *bool, *string, *[]string, or a Setter; Define panics for others
+	// a *bool, *string, *[]string, or a Setter; Define panics for any other type
 	Field func(*V) any
 }
 

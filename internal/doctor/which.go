@@ -117,8 +117,8 @@ func (b *Build) bits() int64 {
 // fits reports whether the evidence distinguishes this file from the other builds.
 func (b *Build) fits(builds int) bool { return b.bits() >= bitsOfBuild+int64(bits.Len(uint(builds))) }
 
-// WriteBuilds sorts builds, writes those that fit, or may fit, the log called label, and reports
-// whether exactly one fits. addresses is the number of the log's addresses without a name.
+// WriteBuilds sorts builds, and writes each build that fits, or may fit, the log called label. It
+// reports whether exactly one fits. addresses is the number of the log's addresses without a name.
 func WriteBuilds(w io.Writer, label string, builds []Build, addresses int64) (one bool) {
 	slices.SortStableFunc(builds, func(a, b Build) int {
 		return cmp.Or(cmp.Compare(b.bits(), a.bits()), strings.Compare(a.Path, b.Path))

@@ -114,8 +114,8 @@ func TestFindingsOfLogs(t *testing.T) {
 	}
 }
 
-// The kinds equal those in UBSan's summaries with report_error_type=1. The messages are from LLVM
-// 19 and GCC 12.
+// The expected kinds are from UBSan's summaries with report_error_type=1. The messages are from
+// LLVM 19 and GCC 12.
 func TestKindsOfRuntimeErrors(t *testing.T) {
 	for message, want := range map[string]string{
 		"signed integer overflow: 1 + 2147483647 cannot be represented in type 'int'":           "signed-integer-overflow",

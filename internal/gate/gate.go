@@ -80,7 +80,7 @@ func (r *Run) Missing() (reasons []string) {
 }
 
 // list describes the first changes, each by its kind, function, file and line, and adds the number
-// of the others. It describes an Unnamed change by its kind only.
+// of further changes. It describes an Unnamed change by its kind only.
 func (r *Run) list(changes []Change) string {
 	var all []string
 	for _, change := range changes[:min(len(changes), shown)] {
@@ -145,7 +145,7 @@ func objects(changes []Change) string {
 	return list(all)
 }
 
-// list returns the first names, and the number of the others.
+// list returns the first names, and the number of further names.
 func list(names []string) string {
 	s := strings.Join(names[:min(len(names), shown)], ", ")
 	if n := len(names) - shown; n > 0 {

@@ -107,8 +107,8 @@ var direction = map[string][]string{
 
 var free = []string{"cmd/symfilter", "cmd/symfilterd", "bench", "scripts/gotest", "scripts/scoreboard", "integration", "internal/housetest", "internal/demangle/gen", "examples/emit/go"}
 
-// thirdParties lists the modules that may be imported, and testParties those that only tests may
-// import.
+// thirdParties lists the modules that may be imported. testParties lists the modules that only
+// tests may import.
 var (
 	thirdParties = []string{
 		"github.com/klauspost/compress",

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// The errors declared in reasonFiles are reasons for frames without a name, except for those in
-// unprinted.
+// The errors declared in reasonFiles are reasons for frames without a name. unprinted lists the
+// exceptions.
 var (
 	reasonFiles = []string{"internal/dialect", "internal/judge", "internal/report/object.go", "filter/tracefiles.go", "filter/resolved.go", "filter/trace.go", "valgrind/missing.go", "rtrace/options.go", "symbolize/module.go"}
 	unprinted   = []string{

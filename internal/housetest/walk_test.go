@@ -16,7 +16,7 @@ import (
 )
 
 // ARCHITECTURE.md draws the way of a line through package filter: its functions must be in the
-// files that it names. No two files may call each other, directly or through others.
+// files that it names. No two files may call each other, directly or through other files.
 func TestALineGoesDownThroughTheFiles(t *testing.T) {
 	dir := filepath.Join(root(t), "filter")
 	declared, calls := callsBetweenFiles(t, dir)

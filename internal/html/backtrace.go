@@ -80,8 +80,8 @@ func (p *Page) Frames(rows []Row) {
 // Large reports whether the page is large. Then only frames of new backtraces need Details.
 func (p *Page) Large() bool { return p.large }
 
-// Known reports whether a backtrace with this key needs no Details. It needs none if it is on
-// the page already, if the key is empty, or if the page has maxDistinct others.
+// Known reports whether a backtrace with this key needs no Details: it is on the page already, its
+// key is empty, or the page has maxDistinct other backtraces.
 func (p *Page) Known(key string) bool {
 	_, known := p.distinct.byKey[key]
 	return known || key == "" || len(p.distinct.byKey) >= maxDistinct

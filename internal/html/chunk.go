@@ -101,8 +101,8 @@ func (c *chunk) buffer() []byte {
 	return make([]byte, 0, chunkSize+4*blockSize)
 }
 
-// packFull starts to compress the full chunks. It appends the elements of earlier chunks for
-// which it had to wait.
+// packFull starts to compress the full chunks. If it had to wait for earlier chunks, it appends
+// their elements.
 func (c *chunk) packFull(dst []byte) []byte {
 	for i, text := range c.full {
 		dst = c.pack(dst, text)

@@ -3,7 +3,7 @@ package input
 import "bytes"
 
 // The constructs before the root element of a Valgrind report. Valgrind itself writes the
-// declaration. Programs that process its reports add the others.
+// declaration. Programs that process its reports add the other constructs.
 const (
 	rootElement = "<valgrindoutput>"
 	instruction = "<?xml" // a declaration, or <?xml-stylesheet …?>

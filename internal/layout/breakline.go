@@ -57,9 +57,9 @@ type breaker struct {
 	state  sgr.State
 }
 
-// add adds a part of a line. A part that does not fit on a line of its own is broken at points:
-// first at the start of the arguments, then at commas. points and base, the start of the part, are
-// offsets in the whole text.
+// add adds a part of a line. A part that is wider than a whole line is broken at points: first at
+// the start of the arguments, then at commas. points and base, the start of the part, are offsets
+// in the whole text.
 func (b *breaker) add(part []byte, kind breakKind, points []breakPoint, base int) {
 	next, visible := columns(part, b.col)
 	if kind == logText || next <= b.width || !visible {
@@ -92,14 +92,14 @@ func (b *breaker) add(part []byte, kind breakKind, points []breakPoint, base int
 	}
 }
 
-// fits reports whether part fits on a line of its own.
+// fits reports whether part fits on a separate line.
 func (b *breaker) fits(part []byte) bool {
 	n, _ := columns(part, 0)
 	return n <= b.width
 }
 
-// breakBefore starts a new line and adds part, which must fit on a line of its own. Colours end
-// with the old line and restart on the new one: pagers show a line without the lines before it.
+// breakBefore starts a new line and adds part, which must fit on a separate line. Colours end with
+// the old line and restart on the new one: pagers show a line without the lines before it.
 func (b *breaker) breakBefore(part []byte) {
 	n, _ := columns(part, 0)
 	in := min(b.indent, b.width-n)

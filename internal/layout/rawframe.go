@@ -131,7 +131,7 @@ func Ended(text []byte) (end int) {
 }
 
 // AroundAnswer splits the colour sequences in text that an answer replaces. If there are several,
-// end is the last sequence, which ends the colours of the others.
+// end is the last sequence, which ends the colours of the earlier ones.
 func AroundAnswer(text []byte) (begin, end [][]byte) {
 	all := dialect.Colors(text)
 	if n := len(all) - 1; n > 0 {

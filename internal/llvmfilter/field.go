@@ -18,7 +18,7 @@ type fields struct {
 
 func (f *Filter) fields(e *element) *fields { return &fields{f, e, true} }
 
-// read parses field i. what is the expected content, for the diagnostic.
+// read parses field i. The parameter what is the expected content, for the diagnostic.
 func read[T any](r *fields, i int, what string, parse func(text []byte) (T, bool)) (v T) {
 	if !r.ok {
 		return v

@@ -85,8 +85,8 @@ func TestAddressSanitizerReports(t *testing.T) {
 }
 
 // An object file that was not linked, and has no build ID, is resolved like a linked one. If it has
-// several sections with code, which all begin at address 0, the first one that is long enough is
-// used.
+// several sections with code, which all begin at address 0, the first section that is long enough
+// is used.
 func TestObjectFiles(t *testing.T) {
 	need(t, llvmSymbolizer, "clang-19", "gcc", "g++")
 	dir := t.TempDir()

@@ -80,7 +80,7 @@ func checkPage(t testing.TB, page []byte, want string) *pagetest.Page {
 	return p
 }
 
-// The logs are those of other packages' tests. The text of a page must equal the output for a
+// The logs are from the tests of other packages. The text of a page must equal the output for a
 // terminal without colours.
 func TestPagesHaveTheTextOfTheLog(t *testing.T) {
 	var logs []string

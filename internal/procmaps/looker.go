@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// lingers is the time for which a mapping is kept after its process gave it up. Output that is
-	// not read or resolved yet may have addresses in the mapping.
+	// lingers is how long a mapping is kept after its process gave it up. Output that is not read
+	// or resolved yet may have addresses in the mapping.
 	lingers = 10 * time.Second
 
 	// recheck is the minimum time between two checks for overwritten files.

@@ -30,8 +30,8 @@ const (
 	firstLook = pause       // before the first look of Watch; each further pause is twice as long
 	lastLook  = time.Second // longest pause
 
-	// patience is the longest time for which output waits for a look. A look can take forever: a
-	// file of the program may be on a network disk that does not answer.
+	// patience bounds how long output waits for a look. A look can take forever: a file of the
+	// program may be on a network disk that does not answer.
 	patience = 100 * time.Millisecond
 )
 

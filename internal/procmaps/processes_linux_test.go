@@ -256,7 +256,7 @@ func TestAnOverwrittenFileIsReadAgain(t *testing.T) {
 	}
 }
 
-// While output waits to be read, the time for which mappings linger does not pass.
+// While output waits to be read, the clock that measures how long mappings linger stands still.
 func TestDoubtsLastWhileOutputIsNotRead(t *testing.T) {
 	l := newLooker()
 	l.last = time.Now().Add(-time.Minute)

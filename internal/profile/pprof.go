@@ -205,7 +205,7 @@ func (d *pprofProfile) mapping(f field) error {
 }
 
 // number records the number n of the message with this ID. It fails for the ID 0, and for a
-// repeated ID. what is the kind of message, for errors.
+// repeated ID. The parameter what is the kind of message, for errors.
 func (d *pprofProfile) number(of map[uint64]uint32, id uint64, n int, what string) error {
 	if id == 0 {
 		return fmt.Errorf("a %s has the ID 0", what)

@@ -43,7 +43,7 @@ type Options struct {
 	// the command line, or "". If Places is nil, no frame of such a file gets a name.
 	Places func(program string) Places
 
-	// PprofOnly refuses all formats but that of pprof, with ErrNotPprof.
+	// PprofOnly refuses all formats but pprof's, with ErrNotPprof.
 	PprofOnly bool
 }
 

@@ -146,8 +146,8 @@ func (n *namer) close() {
 }
 
 // isExact reports whether f, the first frame of a stack, has an exact address. This is true in
-// Valgrind's preloaded library, which replaces malloc and others. If Valgrind omits the frames
-// in that library, the first frame is a caller.
+// Valgrind's preloaded library, which replaces malloc and similar functions. If Valgrind omits the
+// frames in that library, the first frame is a caller.
 func isExact(f *report.RawFrame) bool {
 	return len(path.Base(f.Object)) > len(preloaded) && path.Base(f.Object)[:len(preloaded)] == preloaded
 }

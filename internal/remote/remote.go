@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// defaultSeconds is the time for which the program measures if the URL sets none. It is
-// net/http/pprof's default for a CPU profile.
+// defaultSeconds is how long the program measures if the URL sets no time. It is net/http/pprof's
+// default for a CPU profile.
 const defaultSeconds = 30
 
 // answerSlack is the time for the answer, after the time to measure.

@@ -56,7 +56,7 @@ var denied = [...]calls{
 // The other calls are about pidfds and mounting.
 var unknown = calls{unix.SYS_PIDFD_SEND_SIGNAL, unix.SYS_CLONE3}
 
-// lastCall is the last call that the filter may allow. Later calls fail like those in unknown.
+// lastCall is the last call that the filter may allow. Later calls fail like the calls in unknown.
 const lastCall = unix.SYS_FUTEX_REQUEUE
 
 type verdicts [lastCall + 1]verdict

@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The time in a reload's message is of CLOCK_MONOTONIC: systemd compares it with the time of its
-// own SIGHUP.
+// The time in a reload's message is from CLOCK_MONOTONIC: systemd compares it with the time at
+// which it sent SIGHUP.
 func TestReloadsHaveTheTimeOfTheSystemsClock(t *testing.T) {
 	// also tests abstract names
 	conn, m := notifySocket(t, fmt.Sprintf("@symfilter-test-%d", os.Getpid()))

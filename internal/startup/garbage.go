@@ -47,7 +47,8 @@ func TuneGarbage(small int) {
 // afterCollection re-evaluates the percentage after the next collection, when the finalizer of an
 // unreachable object runs. percent is the current percentage, small the one of a small heap.
 func afterCollection(small, percent int) {
-	// without a pointer, the object might share a block with others, and its finalizer never run
+	// an object without a pointer might share a memory block with other objects, and its finalizer
+	// might never run
 	type mark struct{ _ *int }
 	runtime.SetFinalizer(new(mark), func(*mark) {
 		// The next collection is due when the live heap has grown by percent, so NextGC gives the

@@ -81,7 +81,7 @@ func OnlyOn(t testing.TB, platforms ...string) {
 }
 
 // Forbidden skips the test because the kernel or the user's rights forbid an operation, such as
-// tracing another process. what names the operation.
+// tracing another process. The parameter what names the operation.
 func Forbidden(t testing.TB, what string, reason any) {
 	t.Helper()
 	t.Skip("not permitted here: " + what + ": " + strings.TrimSpace(fmt.Sprint(reason)))
@@ -117,8 +117,8 @@ func FreeAddress(t testing.TB) string {
 	return ""
 }
 
-// Until waits until done returns true, and fails the test after a minute. what names the
-// condition.
+// Until waits until done returns true, and fails the test after a minute. The parameter what names
+// the condition.
 func Until(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	if !Wait(done) {

@@ -77,8 +77,8 @@ func MeasureXZ(packed []byte) (c XZCost, err error) {
 	return c, err
 }
 
-// An xzGuard passes an xz file to the decoder, and follows the file's structure ("The .xz File
-// Format" 1.2.1, section 2). The decoder checks everything else.
+// An xzGuard passes an xz file to the decoder. It parses the structure of the file ("The .xz File
+// Format" 1.2.1, section 2) to bound dictionaries and blocks. The decoder checks the rest.
 type xzGuard struct {
 	r    *bufio.Reader
 	most uint64                        // bytes of all dictionaries, besides xzPerByte per byte

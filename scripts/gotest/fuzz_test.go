@@ -6,7 +6,7 @@ import (
 )
 
 // Packages without fuzz targets are not built. A package that does not compile must not stop the
-// others.
+// other builds.
 func TestBinariesOfFuzzTargetsAreBuiltInOrder(t *testing.T) {
 	var got []string
 	for b := range buildFuzzed([]testPackage{

@@ -189,8 +189,8 @@ func (r *material) readLicenses(target string) ([]byte, error) {
 			linked[m.Path] = m.Version
 		}
 	}
-	// Only linked modules are listed, not "all": the checkout's go.sum may lack the sums of
-	// others, and must not change.
+	// Only linked modules are listed, not "all": the checkout's go.sum may lack the sums of other
+	// modules, and must not change.
 	args := append([]string{"list", "-mod=readonly", "-m", "-f", "{{.Path}}\t{{.Version}}\t{{.Dir}}"}, slices.Sorted(maps.Keys(linked))...)
 	list := exec.Command("go", args...)
 	list.Dir = r.checkout
