@@ -25,9 +25,9 @@ const (
 	disguised
 )
 
-// mayLead reports whether a server at an address of scope s may redirect to an address of scope to.
-// Servers of one private network may redirect to each other, as a mirror and its store do. No
-// redirect may lead to a link-local or disguised address.
+// mayLead reports whether a server at an address of scope s may redirect to an address whose scope
+// is the parameter to. Servers of one private network may redirect to each other, as a mirror and
+// its store do. No redirect may lead to a link-local or disguised address.
 func (s scope) mayLead(to scope) bool {
 	switch to {
 	case public:

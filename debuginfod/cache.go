@@ -92,7 +92,7 @@ func keys(q buildid.Query) []key {
 	return []key{{id: q.ID, kind: buildid.Debug}, {id: q.ID, kind: buildid.Executable}}
 }
 
-// A diskCache holds files from earlier fetches, by this client or another one with elfutils'
+// A diskCache holds files from earlier fetches, by this client or by other clients with elfutils'
 // layout. It makes no request. It is safe for concurrent use.
 type diskCache struct {
 	dir    string

@@ -156,8 +156,8 @@ func newClient(t testing.TB, o Options, servers ...string) *Client {
 	return c
 }
 
-// find calls c.Find. It returns the file's bytes, the notes as "where: reason", and the error. In
-// the notes, it replaces the old strings in replace by the new ones.
+// find calls c.Find. It returns the file's bytes, the notes as "where: reason", and the error.
+// replace lists pairs of strings: in the notes, the second string of a pair replaces the first.
 func find(t testing.TB, c *Client, q buildid.Query, replace ...string) (body []byte, notes []string, err error) {
 	t.Helper()
 	r := strings.NewReplacer(append(replace, c.cache.dir, "CACHE", q.ID.String(), "ID")...)

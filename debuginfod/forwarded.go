@@ -14,9 +14,10 @@ type forwardedKey struct{}
 // WithForwarded returns a context for searches on behalf of a request to this program's own server.
 // chain is the X-Forwarded-For for other servers: the value in the request, and this server's name.
 //
-// Such a search shares neither a download nor a download slot with other searches: these may wait
-// for the server that sent the request, while that server waits for this search. Its misses are not
-// kept: a miss may only mean that the chain is too long.
+// Such a search uses its own download and its own kind of download slot. Otherwise there could be a
+// deadlock: other searches may wait for the server that sent the request, while that server waits
+// for this search. The misses of such a search are not kept: a miss may only mean that the chain is
+// too long.
 func WithForwarded(ctx context.Context, chain string) context.Context {
 	return context.WithValue(ctx, forwardedKey{}, chain)
 }

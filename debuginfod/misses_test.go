@@ -92,7 +92,7 @@ func TestMissesOnDiskAreBounded(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// The oldest were removed first: only the last ones are left.
+	// The oldest misses were removed first: only the newest are left.
 	var left []string
 	for n := range ids {
 		if info, err := os.Stat(filepath.Join(dir, testID(n).String(), "executable")); err == nil && info.Size() == 0 {

@@ -35,8 +35,8 @@ type peer struct {
 
 func (p peer) RemoteAddr() net.Addr { return p.addr }
 
-// A zone resolves names to the addresses of a test: one for each lookup in turn, then the last one.
-// Connections always go to the test's server on the port of the name.
+// A zone resolves names to a test's addresses. Each lookup of a name returns its next address, or
+// again the last one. Connections always go to the test's server on the port of the name.
 type zone struct {
 	mu    sync.Mutex
 	names map[string][]string

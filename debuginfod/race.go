@@ -248,7 +248,8 @@ func (c *Client) once(ctx context.Context, e *contender, path, magic string) (*a
 	if resp.StatusCode != http.StatusOK {
 		defer undo()
 		defer resp.Body.Close()
-		// After status 101 the body is the connection itself: no context ends reading from it.
+		// A body after status 101 is the connection itself. Canceling a context does not end a read
+		// from it, so it is not read.
 		if resp.StatusCode != http.StatusSwitchingProtocols {
 			late := time.AfterFunc(drainFor, func() { stop(errLost) })
 			io.CopyN(io.Discard, resp.Body, maxHeader) // to reuse the connection

@@ -83,7 +83,7 @@ func TestSomeRoomIsLeft(t *testing.T) {
 	}
 }
 
-// If the cache cannot be written, its files are used, and new ones are used but not kept.
+// If the cache cannot be written, its files are used. New files are used, but not kept.
 func TestReadOnlyCacheIsRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

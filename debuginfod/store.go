@@ -232,7 +232,7 @@ type ref struct {
 	s *shared
 }
 
-// Close releases the reference; the last one closes the file.
+// Close releases the reference. Releasing the last reference closes the file.
 func (r *ref) Close() error {
 	r.c.mu.Lock()
 	s := r.s

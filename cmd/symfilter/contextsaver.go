@@ -156,8 +156,8 @@ func (k *contextSaver) end() {
 	}
 }
 
-// write writes the context with this number, unless the file has a later one. It returns false if
-// the write fails.
+// write writes the context with this number, unless the file already has a later context. It
+// returns false if the write fails.
 func (k *contextSaver) write(number int64, context []byte) (ok bool) {
 	k.writing.Lock()
 	defer k.writing.Unlock()

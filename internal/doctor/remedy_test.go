@@ -144,7 +144,8 @@ func TestFewFilesOfPackagesAreOpened(t *testing.T) {
 	}
 }
 
-// Lists are read in blocks, whatever the block in which a line begins, up to a number of bytes.
+// Lists are read in blocks, up to a number of bytes. A line that begins in one block and ends in
+// the next is whole.
 func TestBlocksOfAList(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.list")
 	makeFiles(t, filepath.Dir(path), map[string]string{"p.list": "/.\n/usr\n/usr/bin\n/usr/bin/x"})

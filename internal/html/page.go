@@ -172,7 +172,8 @@ func (p *Page) openBlock() {
 	}
 }
 
-// room makes room for a block in html. It may end the current piece first.
+// room reserves the memory for another block in html, so html is seldom copied when it grows. If
+// html has pieceSize bytes or more, room first moves it to pieces.
 func (p *Page) room() {
 	if len(p.html) >= pieceSize {
 		p.endPiece()

@@ -60,10 +60,10 @@ func distanceEntry(symbol int) uint32 {
 func codeEntry(symbol int) uint32 { return literalFlag | uint32(symbol)<<16 }
 
 // build fills table for symbols whose codes have these lengths. The first width bits of a code
-// index the table. The rest of a longer code indexes a further table, and table must have room for
-// it. Entries that refer to further tables have the flags further. build returns false if no code
-// has these lengths. An incomplete code is allowed only without symbols, or with one symbol of one
-// bit.
+// index the table. The rest of a longer code indexes a further table, for which table must have
+// room. further has the flags of the entries that refer to further tables. build returns false if
+// no code has these lengths. An incomplete code is allowed only without symbols, or with one symbol
+// of one bit.
 func build(table []uint32, width uint, lengths []uint8, entry func(symbol int) uint32, further uint32) bool {
 	var count [maxCode + 1]int
 	for _, n := range lengths {

@@ -133,7 +133,7 @@ func (l *Line) LogBytes(b []byte) {
 }
 
 // WithoutColor removes colour sequences from b, even within markup elements. If the bytes around a
-// removed sequence would form another sequence, it escapes the ESC of the new one.
+// removed sequence would form another sequence, it escapes the ESC of this new sequence.
 func WithoutColor(b []byte) []byte {
 	if bytes.IndexByte(b, esc) < 0 {
 		return b

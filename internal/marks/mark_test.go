@@ -48,7 +48,7 @@ func TestFindOpen(t *testing.T) {
 // findStep is the number of offsets that the vector search looks at together.
 const findStep = 64
 
-// markStrings are all strings that are marks.
+// markStrings lists all marks.
 var markStrings = []string{
 	"{{{", "pc ", "pc\x1b", " ip", "nip", `"o"`, "@ 0", "wn]", "]:0", "PC=", "d_o", " (/",
 	" 0x", "\t0x", "[0x", "(0x", "@0x", "+0x", "<0x", ">0x", "m0x", "K0x", "\n0x",

@@ -313,8 +313,8 @@ func writeLine(w *batch.Writer, f *symbolize.Frame) {
 	}
 }
 
-// writeModules writes whether each module with frames was found, and the errors of the missing
-// ones. Modules with equal keys are written once.
+// writeModules writes whether each module with frames was found, and the errors of missing modules.
+// Modules with equal keys are written once.
 func (j *job) writeModules(w *batch.Writer) error {
 	w.Object("found_modules")
 	missing := 0

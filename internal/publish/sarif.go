@@ -249,7 +249,8 @@ func (s *sarif) tags(tags []string) {
 	s.close(']')
 }
 
-// invocation prints whether the findings of the run are complete, and messages about missing ones.
+// invocation prints whether the findings of the run are complete, and messages about missing
+// findings.
 func (s *sarif) invocation(run *sarifRun) {
 	notices := run.notices
 	if run.left > 0 {

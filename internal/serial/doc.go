@@ -140,8 +140,8 @@ func (p *Port) current() (*os.File, error) {
 }
 
 // await reports the wait for the port once. Later it reports an error, other than a missing file,
-// that occurs in two attempts in a row and was not the last one reported. The first error may be
-// temporary: a new port gets its mode a moment after it appears.
+// if two attempts in a row fail with it and it differs from the last reported error. The first
+// error may be temporary: a new port gets its mode a moment after it appears.
 func (p *Port) await(err error) {
 	err = cause(err)
 	before := p.lacks

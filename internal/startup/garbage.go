@@ -45,7 +45,8 @@ func TuneGarbage(small int) {
 }
 
 // afterCollection re-evaluates the percentage after the next collection, when the finalizer of an
-// unreachable object runs. percent is the current percentage, small the one of a small heap.
+// unreachable object runs. percent is the current percentage, and small the percentage of a small
+// heap.
 func afterCollection(small, percent int) {
 	// an object without a pointer might share a memory block with other objects, and its finalizer
 	// might never run
