@@ -67,8 +67,8 @@ var likeFrames = []string{
 	`"o":"%x"`, `"build_id_offset": %d`, "d_o%d", "wn] %x", "CPU:%d PC:%#x:%#x", "|%#x [", "%d %#x - ", "%x@%x", "%#x", "%#016x", "ffffffff%08x",
 }
 
-// frameLike returns a function that writes about size bytes of lines in which every third word
-// looks like the beginning or end of a frame, but no frame is complete.
+// frameLike returns a function that writes about size bytes of lines. Every third word looks like
+// the beginning or end of a frame, but no frame is complete.
 func frameLike(size int64) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		r := rand.New(rand.NewPCG(4, 4))

@@ -17,9 +17,9 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// largeDebugFile returns the largest debug file in a tree that has at least 100 MiB and a
-// compressed .debug_info, with its build ID and addresses of its functions. path is "" if the tree
-// has no such file.
+// largeDebugFile returns the largest debug file in a tree, with its build ID and addresses of its
+// functions. The file has at least 100 MiB and a compressed .debug_info. path is "" if the tree has
+// no such file.
 func largeDebugFile(t *testing.T, tree string) (path, id string, addresses []uint64) {
 	t.Helper()
 	least := int64(100 << 20)

@@ -173,9 +173,9 @@ var errNoCache = errors.New("no cache directory: set DEBUGINFOD_CACHE_PATH or HO
 
 var errNoDirectory = errors.New("not a directory")
 
-// open opens the cache's directory. It must belong to the user or root, and only its owner may
-// write to it. That excludes a directory that elfutils makes with umask 002. Files and directories
-// in the cache are checked when they are used.
+// open opens the cache's directory. The directory must belong to the user or root, and only its
+// owner may write to it. That excludes a directory that elfutils makes with umask 002. Files and
+// directories in the cache are checked when they are used.
 func (c *diskCache) open() (*os.Root, error) {
 	if c.dir == "" {
 		return nil, errNoCache

@@ -56,8 +56,7 @@ func (s *pipeServer) asked() (ids, requests int) {
 	return len(s.ids), requests
 }
 
-// pipeClient returns a client of several servers without a network. It must be called in a synctest
-// bubble.
+// pipeClient returns a client of several servers without a network. Call it in a synctest bubble.
 func pipeClient(t *testing.T, o Options, servers int) (*Client, []*pipeServer) {
 	var urls []string
 	for i := range servers {

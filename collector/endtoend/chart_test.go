@@ -132,7 +132,8 @@ func startAgent(t *testing.T, c charted, pods string, changes ...string) *collec
 }
 
 // With the chart's defaults and an image of debug files, the agent prints the crash of a new pod
-// with names, also after a restart of the container. The agent does not read its own log.
+// with names. It also does so after a restart of the container. The agent does not read its own
+// log.
 func TestACrashOfAPodHasItsNames(t *testing.T) {
 	dir := t.TempDir()
 	pods := filepath.Join(dir, "pods")

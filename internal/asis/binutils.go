@@ -432,7 +432,7 @@ func (b *binutils) findDebug() {
 }
 
 // address returns the address in a line: a hexadecimal number, or a symbol with or without an
-// offset. It is 0 for an unknown symbol.
+// offset. pc is 0 for an unknown symbol.
 func (b *binutils) address(line string) (pc uint64) {
 	line = strings.TrimLeft(line, blanks)
 	if name, offset, ok := symbolic(line); ok {

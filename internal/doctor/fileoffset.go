@@ -35,8 +35,8 @@ type segments struct {
 }
 
 // AddressAt returns the address at an offset in the file of the subject, by its program headers. If
-// several segments cover the offset, it uses the first one with code, or the first one if none has
-// code. It must be called after Examine.
+// several segments cover the offset, it uses the first segment with code or, without one, the first
+// segment. AddressAt must be called after Examine.
 func (s *Subject) AddressAt(offset uint64) (uint64, error) {
 	if s.segments == nil {
 		s.segments = new(segments)

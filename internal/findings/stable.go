@@ -90,7 +90,7 @@ func isInternal(mangled string) bool {
 
 // baseName returns the name of a function from its demangled name, without return type, namespaces,
 // classes, template arguments and parameters: sum for long ledger::(anonymous
-// namespace)::sum<int>(int) const. It is empty for a name of another form.
+// namespace)::sum<int>(int) const. The result is empty for a name of another form.
 func baseName(demangled string) string {
 	s, _, _ := strings.Cut(demangled, " [clone ")
 	for _, mark := range []string{"&&", "&", " ", "volatile", " ", "const", " "} {

@@ -352,7 +352,7 @@ func (w *Writer) Flush() error {
 }
 
 // Release calls Flush, and prints the module line that is still collecting its maps. All complete
-// lines are then written. It does not wait for bytes that are still being unpacked.
+// lines are then written. Release does not wait for bytes that are still being unpacked.
 func (w *Writer) Release() error {
 	if w.packed != nil {
 		return w.packed.with((*Writer).Release)

@@ -9,8 +9,8 @@ import (
 	"testing/iotest"
 )
 
-// asked returns the lines that an Asker of at most 16 bytes returns, each with a "!" if the client
-// may wait for an answer to it, and the error at the end.
+// asked returns the lines from an Asker of at most 16 bytes a line, and the error at the end. A "!"
+// follows a line if the client may wait for an answer to the line.
 func asked(in io.Reader) (all []string, err error) {
 	a := NewAsker(in, 16)
 	for line, ok := a.Next(); ok; line, ok = a.Next() {

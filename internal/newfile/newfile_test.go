@@ -203,8 +203,8 @@ func writeForEver(dir string) {
 	}
 }
 
-// A process that is killed while it writes leaves only complete files under their names, and no
-// other file if the file system has files without a name.
+// A process that is killed while it writes leaves only complete files under their names. It leaves
+// no other file if the file system has files without a name.
 func TestKilledWritersLeaveNothing(t *testing.T) {
 	kills := 30
 	if os.Getenv("TEST_LONG") == "1" {

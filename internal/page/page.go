@@ -48,9 +48,9 @@ func (p *Page) Input(name string) {
 	p.Restart()
 }
 
-// SetPrefix sets a function that appends the text to show before a line, such as the line's
-// time in a container's log. It is for the current Filter only: filter.New removes it. prefix
-// is called when the line is printed.
+// SetPrefix sets a function that appends the text to show before a line, such as the line's time in
+// a container's log. The function is for the current Filter only: filter.New removes it. prefix is
+// called when the line is printed.
 func (p *Page) SetPrefix(prefix func(dst []byte, line int64) []byte) { p.prefix = prefix }
 
 // Begin sets the options that a Page needs. The page escapes all text itself. It shows the

@@ -9,13 +9,13 @@
 // # What is opened
 //
 // Debug information and logs are hostile: they may name any file. A file is opened only below a
-// root that the operator named. An [os.Root] opens it: neither ".." nor a symbolic link leads out
-// of the root. It must be a regular file of at most 16 MiB; FIFOs and devices are not opened.
+// root that the operator named, by an [os.Root]: neither ".." nor a symbolic link leads out of the
+// root. Only regular files of at most 16 MiB are opened, no FIFOs and no devices.
 //
 // Prefix maps are applied to a path before it is matched with the roots. An absolute path must be
-// below the path of a root, as named or with links resolved. A relative path is tried in the
-// current folder, in the same way, and then in each root. Nothing is guessed from the last parts of
-// a path.
+// below the path of a root, as named or with links resolved. A relative path is first tried from
+// the current folder, as an absolute path, and then from each root. Nothing is guessed from the
+// last parts of a path.
 package source
 
 import "time"
