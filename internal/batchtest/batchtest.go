@@ -1,4 +1,4 @@
-// Package batchtest has the common parts of the tests of protocols on package batch.
+// Package batchtest has the common parts of the tests of protocols that use package batch.
 package batchtest
 
 import (

@@ -13,8 +13,8 @@ var Hostile = []string{
 	"\x1b[1;31m", "\x1b[", "\x1b", "\xe2\x80", "\xff", "\u2028", "\x00", "\t", "é", "\x1b[?1049h", "\x1b[38;5;1m", "\x1b[1;2;3;4;5;6;7;8;9;10;11;12;13;14;15;16;17;18;19;20;21;22;23;24;25m",
 }
 
-// Samples returns the logs in the archives whose paths match pattern: the first, third, fifth… file
-// of each archive.
+// Samples returns the logs in the archives whose paths match pattern. The logs are the first,
+// third, fifth… file of each archive.
 func Samples(t testing.TB, pattern string) (logs []string) {
 	t.Helper()
 	for _, archive := range Archives(t, pattern) {

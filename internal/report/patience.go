@@ -32,8 +32,8 @@ type Patience struct {
 	// Local covers the search on this machine and the inflation of the file. Servers covers the
 	// whole search.
 	Local, Servers time.Duration
-	// PerMinute bounds the sum of the waits in a minute, for all build IDs. 0 means no bound. If it
-	// is set, the lines of a Block share their waits: see Block.
+	// PerMinute bounds the sum of the waits in a minute, for all build IDs. 0 means no bound. With
+	// a bound, the lines of a Block share their waits: see Block.
 	PerMinute time.Duration
 	Context   context.Context // ends all waiting; nil never does
 	Until     time.Time       // waits end at this time; zero: no bound

@@ -10,7 +10,8 @@
 //
 // Debug information and logs are hostile: they may name any file. A file is opened only below a
 // root that the operator named, by an [os.Root]: neither ".." nor a symbolic link leads out of the
-// root. Only regular files of at most 16 MiB are opened, no FIFOs and no devices.
+// root. Only regular files are opened, no FIFOs and no devices. A file of more than 16 MiB is not
+// used.
 //
 // Prefix maps are applied to a path before it is matched with the roots. An absolute path must be
 // below the path of a root, as named or with links resolved. A relative path is first tried from
