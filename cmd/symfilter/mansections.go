@@ -37,7 +37,7 @@ If more files are followed than may be open (ulimit -n), files that were read to
 
 Limits:
 
-A renamed file is closed if 8 younger ones are open or --rotate-wait is over. It is next examined when the log is rotated again. If it is removed earlier, lines written after the closing are lost without a message. So are the lines of a renamed file that was still empty when the previous run ended.
+A renamed file is closed if 8 younger ones are open or --rotate-wait is over. It is next examined when the log is rotated again. If it is removed earlier, lines written after the closing are lost without a message. The lines of a renamed file that was still empty when the previous run ended are lost without a message, too.
 
 If the name is a symbolic link that now leads to another file, the previous file counts as a renamed file that is closed. The next run finds the previous file only if its name is a rotated form of the new file's name, or if the link led to it last.
 

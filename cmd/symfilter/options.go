@@ -153,7 +153,7 @@ var options = [...]cli.Group[config]{
 			More: "files are followed by name: across rename, removal and truncation; a quoted pattern also finds new files"},
 		{Name: "state", Metavar: "FILE", In: ofMost, Field: func(c *config) any { return &c.follow.state },
 			Text: "with -F: checkpoint from which the next run continues",
-			More: "no line is lost and few are printed twice, even if symfilter or the reader of its output is killed"},
+			More: "no line is lost and few lines are printed twice, even if symfilter or the reader of its output is killed"},
 		{Name: "start-at", Metavar: "WHEN", In: ofMost, Field: func(c *config) any { return &c.follow.start },
 			Text: "where to start in files without a checkpoint: beginning (default), end or DURATION",
 			More: "a DURATION, such as 1h, starts at the beginning of files that were written to within that time, including rotated files"},
