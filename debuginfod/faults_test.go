@@ -229,7 +229,7 @@ func TestServersThatCannotBeAsked(t *testing.T) {
 		{"http://", "http:", "refused: the URL names no host"},
 		{"http://me:secret@[h", "a server of DEBUGINFOD_URLS", "refused: not a URL"},
 		{"http://h/?key=1", "http://h/?xxxxx", "refused: the URL has a query or a fragment"},
-		{"http://name.invalid", "http://name.invalid", "its name "},
+		{"http://name.invalid", "http://name.invalid", "its host name "},
 	}
 	for _, tt := range tests {
 		c := newClient(t, Options{}, tt.url)
