@@ -128,7 +128,7 @@ func (s *session) wake() {
 		return
 	}
 	if err := s.in.Restore(s.parked); err != nil {
-		s.p.log.Warn("the context of a stream is not used", "stream", s.peer, "error", err)
+		s.p.log.Warn("cannot restore the context of a stream: its earlier modules and maps are lost", "stream", s.peer, "error", err)
 		s.begin() // after a failed Restore, a Writer must not be used
 	}
 	s.parked = nil

@@ -212,7 +212,7 @@ func (c Counts) Proofs() (lines []string) {
 		}
 	}
 	if len(parts) > 0 {
-		lines = append(lines, "frames of backtraces, by the proof of their file: "+strings.Join(parts, ", "))
+		lines = append(lines, "backtrace frames, by what verifies their file: "+strings.Join(parts, ", "))
 	}
 	for _, b := range c.bases {
 		lines = append(lines, fmt.Sprintf("%s was loaded at 0x%x: %s", b.Path, b.Addr, b.Proof))

@@ -83,7 +83,7 @@ func readHeap(data []byte, r *resolver) (document, error) {
 		}
 	}
 	if !mapped {
-		r.note("the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses belong to no file")
+		r.note("the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses cannot be resolved")
 	}
 	return d, d.finish(data)
 }

@@ -81,7 +81,7 @@ func readJemalloc(data []byte, r *resolver) (document, error) {
 		}
 	}
 	if !mapped {
-		r.note("the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses belong to no file")
+		r.note("the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses cannot be resolved")
 	}
 	if err := d.finish(data); err != nil {
 		return nil, err

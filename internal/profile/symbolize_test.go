@@ -71,9 +71,9 @@ func TestCutProfiles(t *testing.T) {
 	cpu := string(cpuProfile(binary.LittleEndian, 8, []uint64{2, 0x10, 0x20}, []uint64{1, 0x30, 0x40}))
 	end := strings.Index(cpu, "00001000-")
 	for _, tt := range []struct{ name, in, want string }{
-		{"heap, at the end of a line", heap[:strings.LastIndex(heap, "\n")+1], "0x1f;0xf 2\n! the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses belong to no file\n"},
-		{"heap, in a line", heap[:len(heap)-10], "0x1f;0xf 2\n! the profile is cut off within its last line; the stacks before it were read\n! the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses belong to no file\n"},
-		{"jemalloc, in a line", jemalloc, "0x1f;0xf 2\n! the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses belong to no file\n"},
+		{"heap, at the end of a line", heap[:strings.LastIndex(heap, "\n")+1], "0x1f;0xf 2\n! the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses cannot be resolved\n"},
+		{"heap, in a line", heap[:len(heap)-10], "0x1f;0xf 2\n! the profile is cut off within its last line; the stacks before it were read\n! the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses cannot be resolved\n"},
+		{"jemalloc, in a line", jemalloc, "0x1f;0xf 2\n! the profile has no list of mapped files (MAPPED_LIBRARIES), so it may be cut off, and its addresses cannot be resolved\n"},
 		{"CPU, in the last stack", cpu[:end-32], "0x1f;0x10 20000000\n! the profile is cut off: its end mark and its list of mapped files are missing; the stacks before it were read\n"},
 		{"CPU, in its header", cpu[:24], "error: not a profile of pprof, gperftools, jemalloc, DHAT or Massif\n"},
 	} {
