@@ -298,8 +298,8 @@ func (s *Session) askData(q *question, module string, l symbolize.Location, usab
 	return nil
 }
 
-// askFrame answers that a function has no local variables. It warns once that local variables are
-// not read.
+// askFrame answers a question about local variables as if the function had none. It warns once that
+// local variables are not read.
 func (s *Session) askFrame(q *question, module string) {
 	if !s.noFrames {
 		s.noFrames = true
@@ -312,8 +312,8 @@ func (s *Session) askFrame(q *question, module string) {
 	s.printer.noLocals(q)
 }
 
-// cause returns LLVM's error for err, or nil if LLVM reports none. Later answers about an
-// unreadable module are empty.
+// cause returns the error that LLVM reports for err, or nil if LLVM reports none. If a module
+// cannot be read, later answers about it are empty.
 func (s *Session) cause(q *question, err error) error {
 	var fault *symbolize.FaultError
 	switch {

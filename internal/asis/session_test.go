@@ -29,8 +29,8 @@ func (byPath) Find(_ context.Context, q buildid.Query, _ func(buildid.Attempt)) 
 	return buildid.OpenRegular(q.Name, "the test")
 }
 
-// session returns a session for a command line. The session writes answers to out, and errors to
-// said.
+// session returns a Session for the tool name with the arguments args. The Session writes answers
+// to the buffer out, and errors to the buffer said.
 func session(t testing.TB, name string, args ...string) (s *Session, out, said *bytes.Buffer) {
 	t.Helper()
 	p := Named(name)
@@ -129,7 +129,8 @@ func TestAFileThatCannotBeReadEndsTheSession(t *testing.T) {
 	}
 }
 
-// A client writes a question, and waits for the answer before it writes another.
+// The session must write each answer before it reads the next question, since a client may wait for
+// it.
 func TestEachAnswerIsOutAtOnce(t *testing.T) {
 	s, _, _ := session(t, "llvm-symbolizer", "--obj="+program, "--no-inlines")
 	takeTurns(t, s, "0x3fa6\n", "Server::answer()\n/src/server/server.cc:34:59\n\n")
@@ -171,7 +172,8 @@ func TestLongLinesAreOneQuestion(t *testing.T) {
 	}
 }
 
-// A module is opened for its first question only, as LLVM does: it may be removed after that.
+// The session must open a module only for its first question, as LLVM does. Later questions must be
+// answered even if the file has been removed.
 func TestAModuleIsOpenedOnce(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "program")
 	b, err := os.ReadFile(program)

@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A sizedSymbol is a symbol as elfutils uses it.
+// A sizedSymbol is a symbol that elfutils considers when it looks up an address.
 type sizedSymbol struct {
 	addr, size uint64
 	index      uint32 // index in the table
@@ -33,7 +33,7 @@ type sizedSymbols struct {
 	ends []uint64
 }
 
-// A coverTable finds symbols by the rules of elfutils.
+// A coverTable has a file's symbols, for lookups by the rules of elfutils.
 type coverTable struct {
 	loaded          bool
 	full            bool // the table is .symtab
@@ -139,8 +139,8 @@ func (t *sizedSymbols) upTo(addr uint64) int {
 	return n
 }
 
-// maxLooks bounds the symbols that a lookup examines, to about 0.1 ms. All symbols inside one large
-// symbol are candidates.
+// maxLooks bounds the symbols that a lookup examines, which takes about 0.1 ms. A lookup inside a
+// large symbol examines all symbols in it.
 const maxLooks = 1 << 16
 
 // sized returns the symbol that elfutils prefers among the symbols whose sizes cover addr; nil if
@@ -184,10 +184,10 @@ func (t *sizedSymbols) end(addr uint64) uint64 {
 	return 0
 }
 
-// covering returns elfutils' symbol for addr. Global symbols that cover addr come first. Local
-// symbols that cover addr come next, unless a global symbol without a size is at addr. Last comes
-// the nearest symbol without a size at or before addr, if no symbol at or before addr ends after
-// that symbol's address.
+// covering returns the symbol that elfutils reports for addr, or nil. It prefers a global symbol
+// whose size covers addr. Next are a global symbol without a size at addr, and a local symbol whose
+// size covers addr. Otherwise covering returns the nearest symbol without a size at or before addr,
+// unless another symbol before addr ends after that symbol's address.
 func (v *view) covering(addr uint64) *sizedSymbol {
 	v.loadCovers()
 	t, section := &v.covers, v.sectionAt(addr)

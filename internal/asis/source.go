@@ -20,7 +20,7 @@ func appendSource(b []byte, file string, line int64, count int) []byte {
 	}
 	first := max(1, line-int64(count/2))
 	last := first + int64(count) - 1
-	// columns of line numbers; as in LLVM, too few for 10
+	// width of the line numbers; as in LLVM, it is one too small if last is 10, 100 and so on
 	width := int(math.Ceil(math.Log10(float64(last))))
 	for n, printed := int64(1), 0; n <= last && len(text) > 0 && printed < maxContext; n++ {
 		var s []byte

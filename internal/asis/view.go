@@ -9,7 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A view is an ELF file as BFD sees it. A nil view has no symbols.
+// A view has the sections and symbols of an ELF file, for lookups by the rules of BFD or elfutils.
+// A nil view has no symbols.
 type view struct {
 	closer   *buildid.File
 	file     *object.File
@@ -145,7 +146,7 @@ func isFunction(e *object.TableEntry) bool {
 	return true
 }
 
-// exact reports whether a symbol is exactly at off in a section without code.
+// exact reports whether a section without code has a symbol at exactly the given offset.
 func (v *view) exact(section int, off uint64) bool {
 	v.load()
 	_, found := slices.BinarySearch(v.others[section], off)

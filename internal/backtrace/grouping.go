@@ -74,8 +74,8 @@ func (g *Grouping) Element(made []byte) *Held {
 	return nil
 }
 
-// elementAt returns the held element at an offset in the text of a line, or the line's only element
-// at any offset. It returns nil if that element is not held.
+// elementAt returns the held element at an offset in the text of a line. If the line has only one
+// element, elementAt returns it for any offset. It returns nil if the element is not held.
 func (g *Grouping) elementAt(l *filter.Line, at int) *Held {
 	for i := range l.Elements {
 		if e := &l.Elements[i]; e.Start <= at && (at < e.End || at == e.Start) || len(l.Elements) == 1 {

@@ -24,7 +24,7 @@ import (
 // server is the build ID of testdata/server.
 const server = "da43cc177c674286dc64206eebed748fde112bed"
 
-// A budget is a Room of some bytes.
+// A budget is a [Room] that grants a fixed number of bytes in all.
 type budget struct{ left atomic.Int64 }
 
 func room(n int64) *budget {
@@ -41,7 +41,7 @@ func (b *budget) Take(n int64) bool {
 	return false
 }
 
-// symbols returns the symbols of the repository's debug files, and of servers.
+// symbols returns Symbols that find the repository's debug files, and ask servers for others.
 func symbols(t *testing.T, servers ...symbolize.Finder) *Symbols {
 	t.Helper()
 	s := symbolize.New(symbolize.Options{
@@ -65,7 +65,7 @@ func answered(t *testing.T, s *Symbols, request string) string {
 	return b.String()
 }
 
-// schema returns the published schema of requests or answers.
+// schema returns the published schema of a "request" or a "response".
 func schema(t *testing.T, of string) *jsonschema.Schema {
 	t.Helper()
 	text, err := os.ReadFile("symbolize.schema.json")
@@ -87,7 +87,7 @@ func schema(t *testing.T, of string) *jsonschema.Schema {
 	return s
 }
 
-// matches reports whether the schema of requests or answers allows text.
+// matches returns an error if text is not valid by the schema of a "request" or a "response".
 func matches(t *testing.T, of, text string) error {
 	t.Helper()
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
@@ -202,7 +202,8 @@ func TestRequestsTakeNoMoreThanTheirRoom(t *testing.T) {
 	}
 }
 
-// A hanging is a server that answers for one build ID only, and for that ID after a time.
+// A hanging is a server that has the file of one build ID, and sends it after a delay. For other
+// build IDs, it never answers.
 type hanging struct {
 	id    buildid.ID
 	after time.Duration
@@ -222,8 +223,7 @@ func (h *hanging) Find(ctx context.Context, q buildid.Query, note func(buildid.A
 	return h.files.Find(ctx, q, note)
 }
 
-// A module that waits for a server delays neither modules on this machine nor modules from finished
-// downloads.
+// Modules whose server never answers must not delay a module whose file arrives after 3 s.
 func TestModulesDoNotWaitForEachOther(t *testing.T) {
 	id, err := buildid.Parse([]byte(server))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A debug ID has the first bytes of a build ID in the order of a GUID.
+// A debug ID has the first 16 bytes of a build ID, in the byte order of a GUID.
 func TestBuildIDsOfDebugIDs(t *testing.T) {
 	whole := "da43cc177c674286dc64206eebed748fde112bed"
 	known := map[string]string{"da43cc177c674286dc64206eebed748f": whole}

@@ -33,11 +33,11 @@ type Room interface {
 // ErrNoRoom reports that no memory for a request is available now.
 var ErrNoRoom = errors.New("no memory for this request now")
 
-// A Reason explains why an address has no frames, or not its best ones. The metric
-// symfilter_elements_total has the same words.
+// A Reason explains why an address has no frames, or why its frames may lack detail. The metric
+// symfilter_elements_total uses the same words.
 type Reason string
 
-// The zero Reason means that the frames are the best that the files have.
+// The zero Reason means that the file was found and read: the frames are final.
 const (
 	NoFile   Reason = "no_file"   // the module's file was not found
 	NoSymbol Reason = "no_symbol" // no function covers the address
@@ -51,8 +51,8 @@ type Answer struct {
 	Frames []symbolize.Frame
 	Reason Reason // may be Pending beside frames of a file without debug information
 
-	// Start is the function's address, relative to the image, or the address itself without a
-	// symbol. LookInImages sets it in answers with frames.
+	// Start is the address of the function, relative to the image. If no symbol covers the address,
+	// Start is the address itself. Only LookInImages sets Start, in answers with frames.
 	Start uint64
 }
 
@@ -123,8 +123,8 @@ type lookup struct {
 	answers    []Answer
 }
 
-// module looks up the locations of one module, in order. It returns false if wait is Local and
-// servers may have the file.
+// module looks up the locations of one module, in the given order. If wait is Local and servers may
+// have the module's file, module returns false: it must be called again with Servers.
 func (l *lookup) module(ctx context.Context, order []int, wait symbolize.Wait) bool {
 	base, known := uint64(0), !l.images
 	for n, i := range order {
@@ -162,8 +162,8 @@ func (l *lookup) module(ctx context.Context, order []int, wait symbolize.Wait) b
 	return true
 }
 
-// start returns the function's address at a location, or the location's own address without a
-// symbol.
+// start returns the address of the symbol that covers a location. If no symbol covers it, start
+// returns the location's own address.
 func (l *lookup) start(ctx context.Context, where symbolize.Location) uint64 {
 	v, err := l.symbolizer.AskData(ctx, where, symbolize.Policy{Wait: symbolize.Local})
 	if err != nil || v.Offset > where.Addr {
@@ -172,7 +172,8 @@ func (l *lookup) start(ctx context.Context, where symbolize.Location) uint64 {
 	return where.Addr - v.Offset
 }
 
-// grant returns the answer, or an answer without frames if the room does not grant its memory.
+// grant returns an Answer with the frames. If the room does not grant their memory, the Answer has
+// no frames and the reason NoRoom.
 func (l *lookup) grant(frames []symbolize.Frame, why Reason) Answer {
 	var n int64
 	for i := range frames {

@@ -46,7 +46,7 @@ func TooLargef(format string, args ...any) error {
 	return &TooLargeError{fmt.Sprintf(format, args...)}
 }
 
-// A Reader reads one JSON value token by token. The caller reads the members that it knows, and
+// A Reader reads one JSON value token by token. The caller reads the members that it needs, and
 // skips all others.
 type Reader struct {
 	d    *json.Decoder
@@ -138,7 +138,8 @@ func (r *Reader) Array(visit func() error) error {
 	return err
 }
 
-// within adds a place in the request to an InvalidError.
+// within adds the name of an outer place to an InvalidError: offset in frames[3] becomes
+// frames[3].offset. It returns other errors unchanged.
 func within(err error, place string) error {
 	e, ok := err.(*InvalidError)
 	if !ok {

@@ -130,7 +130,7 @@ func (r *Reader) BuildID() (buildid.ID, error) {
 	return id, nil
 }
 
-// flushBytes is the buffer's size, in bytes, that makes a Writer write.
+// flushBytes is the number of buffered bytes from which [Writer.Flush] writes.
 const flushBytes = 32 << 10
 
 // A Writer is a [jsonout.Buffer] that is written in parts.

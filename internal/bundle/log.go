@@ -51,7 +51,8 @@ type moduleKey struct {
 	id   buildid.ID
 }
 
-// A loaded is a module's range of addresses in the log. high is the last address.
+// A loaded records where a module was mapped in memory, from all its maps in the log: high is the
+// last address.
 type loaded struct {
 	low, high uint64
 	maps      int
@@ -63,8 +64,8 @@ type shape struct {
 	text   string
 }
 
-// AppendElement keeps the element's module, if any, and counts its answers. It appends the
-// known facts about each unnamed address.
+// AppendElement records the element's module, if any, and counts its answers as named or unnamed.
+// It appends the address, frame number, build ID and module name of each unnamed answer.
 func (l *Log) AppendElement(dst []byte, e *filter.Element) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -101,7 +102,8 @@ func (l *Log) addModule(m *filter.ElementModule) {
 	}
 }
 
-// appendAnswer counts an answer. If the answer has no name, it appends its facts for known.add.
+// appendAnswer counts an answer as named or unnamed. For an unnamed answer, it appends the address,
+// frame number, build ID and module name, which known.add reads.
 func (l *Log) appendAnswer(dst []byte, r *filter.Resolved) []byte {
 	name := cmp.Or(r.Dialect, "markup")
 	c := l.dialects[name]

@@ -43,7 +43,8 @@ func TestSecretsAroundFrames(t *testing.T) {
 	}
 }
 
-// withWords formats each line of log, and one of words, by form.
+// withWords formats each line of log together with one of the secret words. form is the format of a
+// line and a word.
 func withWords(log, form string) string {
 	var b strings.Builder
 	n := 0
@@ -83,7 +84,8 @@ func TestReportsAreBounded(t *testing.T) {
 	}
 }
 
-// Frames after long texts are in the part of their line that is printed.
+// If a long text precedes a frame in its line, the report must print the part of the line with the
+// frame.
 func TestFramesAfterLongTexts(t *testing.T) {
 	got := reportOf(t, strings.Repeat("alice ", 100)+"#1 0x7f31c2a01153  (/home/alice/libpay.so+0xfa6) (BuildId: 3a0a920c3f1b7c57)\n")
 	if !strings.Contains(got, "xxxxx #1 0x7f31c2a01153  (/xxxx/xxxxx/libpay.so+0xfa6) (BuildId: 3a0a920c3f1b7c57)\n") {

@@ -35,7 +35,7 @@ var fixedWords = sync.OnceValue(func() map[string]bool {
 	return words
 })
 
-// A known holds the facts known about the unnamed frames of a line.
+// A known holds numbers and names of the unnamed frames in a line. They may be printed unmasked.
 type known struct {
 	numbers []uint64 // addresses and offsets
 	frames  []uint64 // numbers of frames

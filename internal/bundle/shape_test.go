@@ -2,7 +2,8 @@ package bundle
 
 import "testing"
 
-// TestShapes masks all text except the known parts of a frame.
+// TestShapes checks that a printed line keeps the known numbers and names, fixed words and offsets.
+// All other text must be masked.
 func TestShapes(t *testing.T) {
 	k := known{
 		numbers: []uint64{0x7f31c2a01153, 0x1153, 139851234},
