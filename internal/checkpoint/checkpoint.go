@@ -68,7 +68,8 @@ func Decode(data []byte, v any) error {
 	return Part(data, v)
 }
 
-// Part decodes a part of a checkpoint into v. A part has no version. An error wraps ErrDamaged.
+// Part decodes v from data that Decode found inside a checkpoint, and that has no version of its
+// own. An error wraps ErrDamaged.
 func Part(data []byte, v any) error {
 	err := json.Unmarshal(data, v)
 	if err != nil && !errors.Is(err, ErrDamaged) {

@@ -16,7 +16,7 @@ type sample struct {
 	Numbers List[uint64] `json:"numbers,omitempty"`
 }
 
-// Decode returns the appended values for any bytes in a Text. UTF-8 stays readable in the JSON.
+// Decode must restore any bytes of a Text. UTF-8 must stay readable in the JSON.
 func TestWhatIsAppendedIsDecoded(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                    `{"v":2}`,
@@ -67,7 +67,8 @@ func TestRefusedCheckpoints(t *testing.T) {
 	}
 }
 
-// Decoding a list of many small elements stops at the limit, even inside another value.
+// Decode must fail at the limit of a List, even if its elements are small, and even inside another
+// value.
 func TestListsAreBounded(t *testing.T) {
 	type large struct{ _ [16]uint64 }
 	var into struct {

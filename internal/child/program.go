@@ -30,8 +30,9 @@ type Program struct {
 	ended   atomic.Int64 // nanoseconds when Wait saw the end; 0: not yet
 }
 
-// An Output is an output of the program. Read returns its text. It returns io.EOF once no process
-// has the output open, or if no text is ready when the time set by Ended is over.
+// An Output is an output of the program. Read returns its text, and io.EOF once no process has the
+// output open. After the time that Ended sets, Read does not wait: it returns io.EOF if no text is
+// ready.
 type Output struct {
 	To       *os.File // destination of the text
 	from     *os.File // our end; the program has the other end
@@ -40,8 +41,8 @@ type Output struct {
 	left     bool // when all text was read, other processes had the output open
 }
 
-// pipeSize is the capacity of a pipe or a terminal in bytes: up to this much text may be unread
-// when the program ends.
+// pipeSize is the capacity of a pipe or a pseudo-terminal, in bytes. When the program ends, up to
+// this much of its text may be unread.
 const pipeSize = 64 << 10
 
 // Start starts the program called name with these streams. It searches PATH, as a shell does.
@@ -140,8 +141,9 @@ func isSame(a, b *os.File) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// newOutput returns an Output whose text goes to the file to, and the program's end of it. If no
-// pseudo-terminal can be made, as in some containers, the output is a pipe.
+// newOutput returns an Output for the text to a file, and the end that the program writes to. If
+// the file is a terminal, the output is a pseudo-terminal, or a pipe if that fails, as in some
+// containers.
 func (p *Program) newOutput(to *os.File) (o *Output, end *os.File, err error) {
 	o = &Output{To: to}
 	if isTerminal(to) {
@@ -194,8 +196,8 @@ func (p *Program) Ended(wait time.Duration) {
 	}
 }
 
-// Left reports whether other processes still had an output open when all text was read. Call it
-// after reading.
+// Left reports whether Read stopped reading an output that other processes still had open. Call
+// Left after all Reads.
 func (p *Program) Left() bool {
 	return slices.ContainsFunc(p.Outputs, func(o *Output) bool { return o.left })
 }

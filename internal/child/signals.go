@@ -72,9 +72,9 @@ func (p *Program) isStopped() bool {
 	return bytes.HasPrefix(state, []byte("T"))
 }
 
-// Stop stops this process by sig, which has stopped the program: a shell must see that its job is
-// stopped. It returns true when this process continues. In the background, Stop returns false at
-// once for SIGSTOP, since a SIGCONT may go to the program alone.
+// Stop stops this process by sig, which has stopped the program, so that a shell sees a stopped
+// job. It returns true after this process was continued. In the background, it returns false at
+// once for SIGSTOP: a later SIGCONT may go to the program alone.
 func (p *Program) Stop(sig syscall.Signal) bool {
 	switch sig {
 	case unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
@@ -85,8 +85,8 @@ func (p *Program) Stop(sig syscall.Signal) bool {
 	}
 	signal.Reset(sig)
 	reset(sig)
-	// meanwhile, the terminal's own signal may have stopped this process, and fg may have continued
-	// both
+	// the terminal may also have sent the signal to this process, which was then stopped, and
+	// continued together with the program
 	if p.isStopped() {
 		raise(sig)
 	}

@@ -25,9 +25,9 @@ func isTerminal(f *os.File) (is bool) {
 // multiplexer is the device that makes pseudo-terminals. Tests change it.
 var multiplexer = "/dev/ptmx"
 
-// openTerminal returns both ends of a pseudo-terminal with the modes and size of the terminal like.
-// The pseudo-terminal passes output on unchanged, since the terminal processes it: there, line
-// feeds become CR LF.
+// openTerminal returns both ends of a pseudo-terminal, with the modes and size of the given
+// terminal. The pseudo-terminal passes output on unchanged, since the given terminal will turn line
+// feeds into CR LF.
 func openTerminal(like *os.File) (ours, theirs *os.File, err error) {
 	fd, err := unix.Open(multiplexer, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -71,8 +71,8 @@ func resize(f, like *os.File) (changed bool) {
 }
 
 // Resize gives each pseudo-terminal the size of the terminal that its text goes to. If a size
-// changed, it signals the processes in the foreground again: they got SIGWINCH together with this
-// process, and may have read the old size.
+// changed, Resize sends SIGWINCH to the foreground processes again. They got a SIGWINCH at the same
+// time as this process, and may have read the old size.
 func (p *Program) Resize() {
 	changed := false
 	for _, o := range p.Outputs {

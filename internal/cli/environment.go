@@ -14,8 +14,8 @@ func (p *Program[V]) Variable(flag string) string {
 	return strings.ToUpper(p.Name + "_" + strings.ReplaceAll(flag, "-", "_"))
 }
 
-// InEnvironment reports whether the name of any variable begins with the program's name. If not, as
-// in most runs, FromEnvironment and UnknownVariables have no effect.
+// InEnvironment reports whether the name of any variable begins with the program's name and "_". If
+// it returns false, FromEnvironment and UnknownVariables need not be called.
 func (p *Program[V]) InEnvironment(environment []string) bool {
 	prefix := p.Variable("")
 	return slices.ContainsFunc(environment, func(v string) bool {

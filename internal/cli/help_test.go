@@ -37,7 +37,7 @@ func TestLayoutOfFlags(t *testing.T) {
 	}
 }
 
-// The comma after a flag's value is not code, a comma within it is.
+// A comma inside a flag's value must be in the code; a comma after the value must not.
 func TestValuesWithCommasAreCode(t *testing.T) {
 	const want = "`--dialects=auto,stack-words`, or (`--gate=Leak_*,InvalidFree`)."
 	if got := markdownLine(strings.ReplaceAll(want, "`", "")); got != want {

@@ -38,8 +38,8 @@ func (p *Program[V]) Reference(wrapped func(paragraph string) string) string {
 	return b.String()
 }
 
-// commandsWith returns the names of the commands that have the flag, without those in p.Texts. It
-// adds p.ModeName if p.Mode has the flag.
+// commandsWith returns the names of the commands that have the flag, except commands whose only
+// flag is --help. It adds p.ModeName if p.Mode has the flag.
 func (p *Program[V]) commandsWith(f *Flag[V]) string {
 	var names []string
 	for _, cmd := range p.Commands {
@@ -75,7 +75,7 @@ func markdownText(text string, wrapped func(paragraph string) string) string {
 	return b.String()
 }
 
-// flagWord matches a flag, or a word that Markdown would take for markup.
+// flagWord matches a flag, or a word with characters that Markdown would interpret, such as * or <.
 var flagWord = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(<[^>]*>|--[a-z][a-z-]*(=[^\s;)]*[^\s,;.:)])?|\S*[*<>_~{}\[\]]\S*[^\s,;.:)(]|\S*[*<>~{}\[\]])`)
 })

@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A Setter is a field that parses the value of its flag. A Setter that is Typed has the type
-// Switch, Repeated or EachLine.
+// A Setter parses and keeps the value of its flag. A Setter with a Type method may return Switch,
+// Repeated or EachLine from it.
 type Setter interface{ Set(string) error }
 
-// Typed is a Setter with a type.
+// Typed is a Setter that returns the type of its value: Switch, Repeated or EachLine.
 type Typed interface {
 	Setter
 	Type() string
@@ -45,7 +45,8 @@ func (p *Program[V]) Define(set *pflag.FlagSet, v *V, in CommandSet) {
 	}
 }
 
-// A value is a pflag.Value without a default value for pflag to print.
+// A value is a pflag.Value that calls set with each value of the flag. Its String is empty, so that
+// pflag prints no default.
 type value struct {
 	set  func(string) error
 	kind string

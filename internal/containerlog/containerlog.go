@@ -162,8 +162,8 @@ func (f *File) Write(b []byte) (int, error) {
 	}
 }
 
-// write writes b. start is set if b begins at the start of a line: only then may it go to a new
-// file at the path.
+// write writes b to the open file. If start is set, b begins a line: if the path then leads to
+// another file or to none, write opens a new file there first.
 func (f *File) write(b []byte, start bool) (int, error) {
 	if start && !f.out.isAt(f.path) {
 		next, err := open(f.path)

@@ -64,8 +64,8 @@ func read(t *testing.T, path string) string {
 	return string(b)
 }
 
-// Lines go to the file that has the name now. An unfinished last line of an earlier run gets a line
-// end.
+// After a rename or removal, lines must go to a new file at the path. An unfinished last line of an
+// earlier run must get a line end.
 func TestFilesAreAppendedTo(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")
@@ -102,7 +102,7 @@ func TestFilesAreAppendedTo(t *testing.T) {
 	}
 }
 
-// While the file cannot be made, lines wait, and none is lost.
+// While the file's folder is missing, Write must wait, and must lose no line.
 func TestFilesThatCannotBeWrittenAreWaitedFor(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "folder")
 	path := filepath.Join(dir, "log")

@@ -148,8 +148,8 @@ func (f *File) read() ([]byte, error) {
 	return append(head[:n], rest...), err
 }
 
-// decode returns the context in the content of a file, or nil if the file is empty. content begins
-// like the magic.
+// decode returns the context in the content of a file, or nil if the file is empty. The caller has
+// checked the magic, of which a torn file may have only the beginning.
 func decode(content []byte) (context []byte, unusable error) {
 	if len(content) == 0 {
 		return nil, nil

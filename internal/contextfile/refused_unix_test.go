@@ -66,7 +66,8 @@ func TestAFileIsOfOneProcess(t *testing.T) {
 	defer again.Close()
 }
 
-// Save makes a removed file again, but keeps a file that another program has put in its place.
+// Save must create the file again after a removal. It must not replace a file that another program
+// has created at the path.
 func TestReplacedFilesAreKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "context")
 	f, _, _, err := Open(path)
