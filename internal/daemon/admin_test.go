@@ -27,7 +27,7 @@ func adminAnswer(t *testing.T, d *Daemon, method, path string) *httptest.Respons
 	return w
 }
 
-// blocked returns a standard input that never has a line.
+// blocked returns a standard input that blocks each read until the test ends.
 func blocked(t *testing.T) net.Conn {
 	t.Helper()
 	r, w := net.Pipe()

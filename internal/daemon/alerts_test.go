@@ -10,7 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// promtool tests when the alerts fire, but not whether their series exist.
+// promtool, which package integration runs, checks when the alerts fire, but not whether their
+// series exist. The daemon must have all of these series.
 func TestAlertsAreAboutMetricsThatExist(t *testing.T) {
 	text, err := os.ReadFile("../../examples/daemon/alerts.yaml")
 	if err != nil {

@@ -77,7 +77,8 @@ func (s *Service) paths() (all []string) {
 	return all
 }
 
-// prepareAPI opens the service of c, unless c configures none or the current service is unchanged.
+// prepareAPI sets c.api to a new service for the configuration of c. It does nothing if c
+// configures no service, or if the current service is unchanged.
 func (d *Daemon) prepareAPI(c *change) (err error) {
 	conf := c.conf.Service
 	if conf.Listen == "" || d.api != nil && c.symbols == d.symbols && reflect.DeepEqual(conf, d.conf.Service) {
@@ -211,8 +212,8 @@ func (a *api) answer(w http.ResponseWriter, r *http.Request, p *protocol) {
 	control.SetWriteDeadline(time.Time{})
 }
 
-// An untimed is the body of a request. At its end, it removes the read deadline, which would
-// otherwise end the request before its answer.
+// An untimed is the body of a request. When the body has been read, it removes the connection's
+// read deadline, which could otherwise expire before the answer.
 type untimed struct {
 	io.Reader
 	control *http.ResponseController
@@ -246,8 +247,8 @@ func (a *api) refuse(w http.ResponseWriter, err error) {
 	}
 }
 
-// loanStep is the number of bytes that a loan usually borrows at once, since a request takes memory
-// for each address.
+// loanStep is the least number of bytes that a loan borrows at once, if they are available. A
+// request takes memory for each address, in small parts.
 const loanStep = 32 << 10
 
 // A ledger counts the memory of all requests to the service: at most half of limits.context_bytes,

@@ -23,7 +23,8 @@ const (
 	packBytes = 1536 << 10
 )
 
-// A roomLedger limits the memory of a profile's reader to the [batch.Room] of its request.
+// A roomLedger takes the memory of a profile's reader from the [batch.Room] of the request. It
+// records whether the Room has refused memory.
 type roomLedger struct {
 	batch.Room
 	refused bool // the room has refused memory
@@ -40,7 +41,7 @@ func (l *roomLedger) Take(n int64) bool {
 // Give does nothing: the room is released after the request.
 func (l *roomLedger) Give(int64) {}
 
-// A failing is a reader that keeps the error of the underlying reader.
+// A failing is a reader that records the last error of the underlying reader, except io.EOF.
 type failing struct {
 	io.Reader
 	err error // nil after io.EOF

@@ -237,7 +237,8 @@ func live() int64 {
 	return int64(sample[0].Value.Uint64())
 }
 
-// A watchedWriter measures the heap at some of its writes.
+// A watchedWriter drops what is written to it. It keeps the largest heap size, measured at the
+// first two writes and at every 64th.
 type watchedWriter struct {
 	n    int
 	most int64

@@ -95,8 +95,8 @@ func TestPeersOfTheServiceHaveDeadlines(t *testing.T) {
 	}
 }
 
-// answered sends the request in p to the service, and reports whether the answer to p is complete.
-// The function write writes the answer.
+// answered sends the request of p to the service, which writes its answer with write. It reports
+// whether the answer was complete.
 func answered(p *stalledPeer, write func(io.Writer) error) (ends bool) {
 	a := &api{house: &house{unpacking: unpack.NewMemory(1)}, conf: Service{Wait: Duration(time.Hour)}, symbols: &symbols{Opened: new(symfilter.Opened)}}
 	a.house.ledger = &ledger{contexts: &contexts{house: a.house}}

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A chunked returns one part for each Read, or as much of the part as fits.
+// A chunked is a reader whose Reads return the parts one by one. A part that does not fit is
+// returned by several Reads.
 type chunked struct{ parts [][]byte }
 
 func (c *chunked) Read(p []byte) (int, error) {

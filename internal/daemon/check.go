@@ -39,8 +39,8 @@ func (p *parser) compare(c *Config) {
 
 func (p *parser) given(path, name string) *yaml.Node { return p.at[join(path, name)] }
 
-// item returns the node of an item of the list at path. It returns the node of the list's key if
-// the item was not read.
+// item returns the node of an item of the list at path. If the node was not kept, it returns the
+// node of the list's key.
 func (p *parser) item(path string, i int) *yaml.Node {
 	return p.keyAt(p.at[path], path+"["+strconv.Itoa(i)+"]")
 }
@@ -101,8 +101,8 @@ func (p *parser) pipeline(c *Pipeline, path string) {
 	}
 }
 
-// one reports a section that does not have exactly one key of s.One. It also reports keys that have
-// no effect beside this key.
+// one checks that exactly one of the keys s.One is set in a section. If so, it reports the keys
+// that have no effect together with the one that is set.
 func (p *parser) one(path string, s *Section) {
 	var found []string
 	for _, name := range s.One {
@@ -122,8 +122,8 @@ func (p *parser) one(path string, s *Section) {
 	}
 }
 
-// useless reports each given key that has no effect, since the section has none of the keys in the
-// key's With.
+// useless reports each key that has no effect in a section: a key with a list With needs one of the
+// keys in that list.
 func (p *parser) useless(path string, s *Section) {
 	for _, k := range s.Keys {
 		n := p.given(path, k.Name)

@@ -14,7 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A foreign file in the place of the checkpoint is not changed, and does not stop the pipeline.
+// A damaged checkpoint must be reported, and must not stop the pipeline. A file that is not a
+// checkpoint must also stay unchanged.
 func TestDamagedCheckpointsAreReported(t *testing.T) {
 	const lines = "one\ntwo\n"
 	for name, test := range map[string]struct {

@@ -104,9 +104,10 @@ func (f *ficklePeer) expect(t *testing.T, n int) {
 
 func numbered(n int) string { return fmt.Sprintf("line %d.%s", n, strings.Repeat("x", n%100)) }
 
-// The peer is away at first, and then resets its connections. On a unix socket, the output even
-// sends the last lines again, without another write. Over TCP this is impossible: the system
-// reports acknowledged bytes, which the peer may not have read.
+// The output must deliver all lines to a peer that first does not listen, and then resets its
+// connections. On a unix socket, it must send the last lines again even if no other write follows.
+// Over TCP this is impossible: the system reports acknowledged bytes, which the peer may not have
+// read.
 func TestConnectionsSendAgainWhatAPeerMayNotHave(t *testing.T) {
 	const lines = 20000
 	path := filepath.Join(t.TempDir(), "socket")
@@ -238,7 +239,8 @@ func TestReloadsToAnotherPeerLoseNoLine(t *testing.T) {
 	peer.expect(t, 100)
 }
 
-// Undelivered lines come once and before later lines, even if a second reload follows.
+// After a reload to another output, undelivered lines must come once and before later lines, even
+// if a second reload follows.
 func TestReloadsPassOnWhatADeadPeerIsOwed(t *testing.T) {
 	const lines = 6000
 	for name, reloads := range map[string][]string{

@@ -9,8 +9,9 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// awakeMost bounds the sessions with a filter: after a frame, a filter takes 150 KB, but a parked
-// context 1.5 KB. Beyond the bound, the session that has been awake for longest is parked.
+// awakeMost bounds the sessions that have a filter. After its first frame, a filter takes 150 KB,
+// while a parked context takes 1.5 KB. Beyond the bound, the session that has had its filter for
+// longest is parked.
 const awakeMost = 256
 
 // contexts enforces limits on the processes of all pipelines: their number and their bytes. At a
@@ -27,7 +28,7 @@ type contexts struct {
 	awake list.List // *session values with a filter, longest awake first
 }
 
-// A share is a session's part of the limits, guarded by contexts.mu.
+// A share is the part of the limits that a session uses. contexts.mu guards it.
 type share struct {
 	n     int // processes, at least 1; 0: the session is not counted
 	bytes int64
@@ -124,7 +125,8 @@ func (c *contexts) limits(s *session) filter.Limits {
 	}
 }
 
-// wake counts a session with a filter. If there are too many, it returns a session to park.
+// wake records that a session has a filter. If at least awakeMost other sessions have a filter,
+// wake returns one of these sessions, which the caller must park.
 func (c *contexts) wake(s *session) (park *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,7 +148,7 @@ func (c *contexts) filters() int {
 	return c.awake.Len()
 }
 
-// sleep undoes wake.
+// sleep records that a session has no filter now.
 func (c *contexts) sleep(s *session) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

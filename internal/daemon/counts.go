@@ -116,7 +116,7 @@ func (t *tallies) followed() followed {
 type writes struct {
 	mu   sync.Mutex
 	open int // writes in progress
-	// start of the first open write, or the end of a later finished write
+	// start of the first write in progress, or the end of the last write if that is later
 	since time.Time
 	total time.Duration // time with a write in progress, up to since
 	err   error         // result of the last finished write

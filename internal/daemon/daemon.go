@@ -26,8 +26,8 @@ const stopPatience = 4 * time.Second
 
 const restEvery = 2 * time.Second
 
-// manyFilters is the number of filters, of about 150 KB each, whose memory is worth returning to
-// the system at once. The runtime alone would take minutes.
+// manyFilters is the number of filters, of about 150 KB each, from which a burst is large: after
+// it, the daemon returns the memory to the system at once. The runtime alone would take minutes.
 const manyFilters = 32
 
 // Options connect a Daemon to its process.
@@ -332,7 +332,8 @@ func (d *Daemon) commit(c *change) {
 	d.conf, d.symbols = c.conf, c.symbols
 }
 
-// show makes the change visible to metrics and health. It also replaces a changed admin listener.
+// show makes the change visible to metrics and health. It also replaces the admin listener and the
+// service if their configurations have changed.
 func (d *Daemon) show(c *change) {
 	m := d.house.measures
 	now := &view{symbols: c.symbols, admin: callers{c.conf.Admin.Listen, c.conf.Admin.Hosts}}

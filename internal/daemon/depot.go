@@ -154,7 +154,8 @@ func absent(w http.ResponseWriter) {
 	io.WriteString(w, "the file was not found\n")
 }
 
-// A stalling is a response with a deadline for each part of a file: see depotStall.
+// A stalling is a response that fails if the client does not read a part of a file within
+// depotStall. Its Write also fails once running is done.
 type stalling struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -207,7 +208,8 @@ func (d *depot) open(ctx context.Context, want wantedFile, chain string) (*build
 	return f, err // a server that has failed may have the file
 }
 
-// elf returns the first ELF file of id for which accept returns true. behind may be nil.
+// elf returns the first ELF file of id for which accept returns true. It searches this machine, the
+// cache, and then the servers of the client behind, which may be nil.
 func (d *depot) elf(ctx context.Context, behind *debuginfod.Client, id buildid.ID, kind buildid.Kind, accept func(*buildid.File) bool) (*buildid.File, error) {
 	q := buildid.Query{ID: id, Kind: kind, Better: true}
 	f, err := d.symbols.Find(ctx, q, accept)

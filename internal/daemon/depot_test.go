@@ -99,8 +99,8 @@ func TestDebugFilesAreServed(t *testing.T) {
 	owesNothing(t, d)
 }
 
-// A behind is a debuginfod server with the file of serverID. It counts requests by path, and
-// answers once may is closed.
+// A behind is a debuginfod server that has files of serverID. It counts requests by path. It
+// answers only after the channel may was closed.
 type behind struct {
 	*httptest.Server
 	may chan struct{}
@@ -182,7 +182,8 @@ func TestServersBehindAreAskedOnceForAll(t *testing.T) {
 	}
 }
 
-// A 404 would make clients remember that the file does not exist.
+// If a server behind the depot fails, the depot must respond with 503: a 404 would make clients
+// remember that the file does not exist.
 func TestAFailureBehindIsNoMiss(t *testing.T) {
 	b := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "overloaded", http.StatusInternalServerError)

@@ -104,7 +104,7 @@ func (f *framer) take(n int) []byte {
 	return f.ended(f.buf[:f.have])
 }
 
-// ended returns a line, with a line end if f.end is set.
+// ended returns a line. If f.end is set, it adds a missing line end.
 func (f *framer) ended(line []byte) []byte {
 	if n := len(line); f.end && n > 0 && line[n-1] != '\n' {
 		line = append(line, '\n')
@@ -156,8 +156,8 @@ func (f *framer) cut() []byte {
 	return f.out
 }
 
-// next takes a length, a message, or a line without a length. It returns false if the bytes are
-// incomplete.
+// next reads the length of a message, a message, or a line without a length, and appends complete
+// messages and lines to f.out. It returns false if more bytes are needed.
 func (f *framer) next() bool {
 	b := f.buf[f.given:f.have]
 	switch {

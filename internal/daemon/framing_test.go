@@ -65,8 +65,8 @@ func TestStreamsAreCutIntoLines(t *testing.T) {
 	}
 }
 
-// A quiet stream has a buffer of 4 KiB. Bytes beyond one block must be granted by grow, and are
-// released.
+// The buffer of a stream must shrink to 4 KiB after small reads. For bytes beyond one block, the
+// framer must ask grow, and release them later.
 func TestBuffersOfStreamsAreBounded(t *testing.T) {
 	asked, most := 0, 0
 	f := &framer{most: 1 << 20, end: true, grow: func(n int) bool {
@@ -123,7 +123,7 @@ func FuzzFraming(f *testing.F) {
 	})
 }
 
-// letters removes bytes that may be lengths or line ends.
+// letters returns b without bytes that may be part of a length, line ends and invalid UTF-8.
 func letters(b []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if r == '\n' || r == ' ' || r >= '0' && r <= '9' || r == 0xfffd {

@@ -21,7 +21,7 @@ const (
 	removePatience = 20 * time.Second // for a removed pipeline whose output accepts lines
 )
 
-// A turnover ends an input, and starts its successor.
+// A turnover ends a pipeline's running input, and starts the pipeline's next input.
 type turnover struct {
 	p      *pipeline
 	in     runner
@@ -152,8 +152,8 @@ func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeli
 }
 
 // sameReading reports whether the input of a can continue as the input of b. For files, the outputs
-// must be of one kind: files, standard output, or the same connection. The reason is that the
-// checkpoint leaves out lines that the reader of a pipe or connection has not taken.
+// must also be of one kind: both files, both standard output, or both the same connection. The
+// checkpoint leaves out lines that the reader of a pipe or connection has not yet taken.
 func sameReading(a, b Pipeline) bool {
 	return reflect.DeepEqual(a.Input, b.Input) && (len(a.Input.Files) == 0 || (a.Output.File == "") == (b.Output.File == "") && a.Output.Connect == b.Output.Connect && reflect.DeepEqual(a.Output.TLS, b.Output.TLS))
 }
@@ -237,8 +237,9 @@ func (s *stateRoom) remove() error {
 	return os.RemoveAll(s.private)
 }
 
-// swap gives the daemon the stages and inputs of a change. A new pipeline with the input of a
-// removed pipeline continues the removed pipeline.
+// swap replaces the stages and inputs of the daemon by those of the change c, and removes
+// pipelines. If a new pipeline has the same input as a removed pipeline, it continues the removed
+// pipeline.
 func (d *Daemon) swap(c *change) {
 	for name, next := range c.fresh {
 		if p := d.pipelines[name]; p != nil {

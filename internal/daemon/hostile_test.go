@@ -273,7 +273,7 @@ func TestDatagramFloods(t *testing.T) {
 	})
 }
 
-// The bound is 5 KB for a stream with six modules.
+// A parked session of a stream with six modules may take at most 5 KB.
 func TestParkedSessionsAreSmall(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	n := fuzztest.LongOr(10_000, 2000)

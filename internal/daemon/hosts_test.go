@@ -39,8 +39,8 @@ func asked(t *testing.T, method, url, host string, origins ...string) int {
 	return got.StatusCode
 }
 
-// A page may be served under a DNS name that resolves to the listener (DNS rebinding), or send
-// requests across origins.
+// Requests of foreign web pages must be refused. A page may have a DNS name that resolves to the
+// listener (DNS rebinding), or send requests across origins.
 func TestPagesDoNotUseTheListeners(t *testing.T) {
 	dir, addr, admin := t.TempDir(), freeAddress(t), freeAddress(t)
 	out := filepath.Join(dir, "out")

@@ -77,7 +77,7 @@ func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 
 // session returns the session for a request, which leave releases. A request with a key continues
 // the context of earlier requests with that key. A request without a key continues its peer's
-// context. If its response is the output, it has no earlier context.
+// context, but if the output is the response, it starts without a context.
 func (h *httpInput) session(ask *ask, a *answer) (s *session, leave func() error) {
 	name, shared := ask.key, !ask.peer
 	if name == "" {

@@ -21,8 +21,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// raw sends a request, and returns the responses up to the end of the connection, which is always
-// "closed".
+// raw sends a request on a new connection. It returns the status and body of each response, and
+// then the word closed for the end of the connection.
 func raw(t *testing.T, addr, request string) string {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -51,8 +51,8 @@ func raw(t *testing.T, addr, request string) string {
 	}
 }
 
-// Proxies and servers may disagree on unclear requests (request smuggling). These requests are
-// refused, or read as RFC 9112 requires, and the connection is closed.
+// Proxies and servers may disagree on the meaning of unclear requests (request smuggling). The
+// server must refuse them, or read them as RFC 9112 requires. Then it must close the connection.
 func TestRequestsOfUnclearMeaningAreRefused(t *testing.T) {
 	_, url, dir := serving(t, peerPipeline+"  app: {input: {http: \"ADDR\", path: /app}, output: {file: DIR/out.log}}\n")
 	addr := strings.TrimPrefix(url, "http://")

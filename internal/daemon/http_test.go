@@ -261,8 +261,8 @@ func TestReloadsSwapPathsAtOnce(t *testing.T) {
 	}
 }
 
-// Without a key, a request continues the context of its peer, unless the output is the response.
-// Contexts also survive a restart.
+// A request with a key must continue the context of that key. Without a key, it must continue its
+// peer's context, unless the output is the response. Contexts must survive a restart.
 func TestRequestsContinueWithTheContextOfTheirKey(t *testing.T) {
 	module, frames, _ := strings.Cut(crash, "{{{bt")
 	frames = "{{{bt" + frames

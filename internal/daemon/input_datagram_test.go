@@ -17,7 +17,8 @@ import (
 
 const anyUDP = "udp:127.0.0.1:0"
 
-// A datagram may have several lines. All datagrams from one IP address or socket are one stream.
+// A datagram with several lines must be filtered line by line. All datagrams from one IP address or
+// socket must belong to one stream.
 func TestDatagramsAreFiltered(t *testing.T) {
 	dir := t.TempDir()
 	for _, listen := range []string{anyUDP, "unixgram:" + filepath.Join(dir, "s")} {

@@ -39,9 +39,8 @@ func (j *journalInput) enter() *session {
 	return j.h.p.memory.enter(journalPeer, nil, true)
 }
 
-// end releases the session that the input holds. s is nil after the last upload. If the output has
-// failed, s is the upload's session, and end does nothing if the input already holds another
-// session.
+// end releases the session that the input holds between uploads. If s is not nil, end does so only
+// if that session is s: after a failure of the output, the input may already hold a new session.
 func (j *journalInput) end(s *session) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -40,8 +40,8 @@ func (s *stdin) run(ctx context.Context) error {
 
 func (*stdin) close() error { return nil }
 
-// A lineReader reads whole lines. A read cannot be interrupted, so the next input takes the result
-// of an unfinished read. Only the input with the turn uses the reader.
+// A lineReader reads whole lines. A read cannot be interrupted: if an input stops during a read,
+// the next input gets the result. Only the input that holds the turn may use the lineReader.
 type lineReader struct {
 	in      io.Reader
 	turns   turns

@@ -188,8 +188,8 @@ func (s *stream) read(ctx context.Context, l *listener, c *connection) (continue
 	return continues && err == nil
 }
 
-// lines gives the lines of a connection to its session. It sets continues if the next input
-// continues the connection.
+// lines cuts what a connection sends into lines, and writes them to its session. It sets continues
+// to true if the next input of the socket takes the connection over.
 func (s *stream) lines(ctx context.Context, l *listener, c *connection, to io.Writer, continues *bool) error {
 	f := &framer{framing: s.framing, end: true, most: int(s.p.house.limits.Load().Line), grow: s.p.house.contexts.borrow}
 	f.malformed = func(text []byte) {

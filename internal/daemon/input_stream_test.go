@@ -14,11 +14,11 @@ import (
 
 const (
 	quietSymbols = "symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}\n"
-	// frame is the line of crash's frame, resolved by crash's context alone.
+	// frame is the output for the frame in crash, if only the modules and maps in crash are known.
 	frame = "    #0    0x0000000000001004 (libledger.so+0x4) (BuildId: aabbccdd)\n"
 )
 
-// crashContext has the modules and maps of crash, and crashFrames the rest.
+// crashContext is the part of crash with the modules and maps. crashFrames is the rest.
 var crashContext, crashFrames = func() (string, string) {
 	context, frames, _ := strings.Cut(crash, "{{{bt")
 	return context, "{{{bt" + frames
@@ -78,7 +78,7 @@ func TestConnectionsAreFiltered(t *testing.T) {
 	}
 }
 
-// The peer gets all its lines, although it has already closed its sending side.
+// A peer that has closed its sending side must still get all its lines.
 func TestThePeerIsAnswered(t *testing.T) {
 	d, _ := started(t, configuration(t, t.TempDir(), quietSymbols+`
 pipelines:
@@ -93,7 +93,7 @@ pipelines:
 	}
 }
 
-// At its end, the daemon writes even an unfinished last line.
+// At its end, the daemon must write all lines that it has read, even an unfinished last line.
 func TestWhatWasReadIsWrittenAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	d, stop := started(t, configuration(t, dir, quietSymbols+`
@@ -112,8 +112,8 @@ pipelines:
 	}
 }
 
-// Reloads change the output, the input, and the output to the peer and back. The context survives
-// each reload, and an unfinished line the first two.
+// Reloads change the output, then the input, then make the peer the output, and then a file again.
+// The connection must keep its context over each reload, and an unfinished line over the first two.
 func TestConnectionsLiveOverReloads(t *testing.T) {
 	dir := t.TempDir()
 	conf := func(input, output string) *Config {
@@ -262,8 +262,8 @@ pipelines:
 	await(t, filepath.Join(dir, "other.log"), "untouched\n")
 }
 
-// A session ticket that the peer has not read when it closes would reset the connection, and lose
-// its last lines.
+// The daemon must not send a TLS session ticket. If a peer closes without reading it, the
+// connection is reset, and the peer's last lines are lost.
 func TestTLSPeersThatReadNothingLoseNoLine(t *testing.T) {
 	dir := t.TempDir()
 	conf, pool := certificate(t, dir, "device")

@@ -72,7 +72,7 @@ func (i *inspection) folder(key, dir string, report func(key, format string, arg
 	}
 }
 
-// socket notes a unix socket whose folder does not exist.
+// socket adds a note if the folder of a unix socket does not exist.
 func (i *inspection) socket(key, address string) {
 	for _, network := range []string{"unix:", "unixgram:"} {
 		if path, ok := strings.CutPrefix(address, network); ok {

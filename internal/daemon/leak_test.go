@@ -6,7 +6,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// A read of standard input cannot be interrupted, so its goroutine may outlive a daemon.
+// A goroutine in lineReader.read is not a leak: a read of standard input cannot be interrupted, and
+// may outlive a daemon.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/symfilter/symfilter/internal/daemon.(*lineReader).read"))
 }

@@ -58,8 +58,8 @@ func (d *Daemon) begin() {
 }
 
 // stopping reports to the service manager that the daemon is stopping. If the stop takes longer
-// than slowStop, for example because an output is blocked, it requests more time once. end prevents
-// that request.
+// than slowStop, for example because an output is blocked, it requests more time once. The caller
+// must call end after the stop.
 func (d *Daemon) stopping() (end func()) {
 	m := d.house.options.Manager
 	d.phase.Store(int32(stopping))

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A restart helps only if a filter makes no progress, not if it waits for debug files or its
-// output.
+// A filter without progress must count as stuck, since a restart helps. A filter that waits for
+// debug files or for its output must not.
 func TestAStuckFilterIsNotReportedAlive(t *testing.T) {
 	dir := t.TempDir()
 	d, _ := started(t, configuration(t, dir, strings.Replace(idle, "output:", "patience: {local: 1m, servers: 2m}, output:", 1)), Options{Stdin: blocked(t)})

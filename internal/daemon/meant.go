@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// meant returns the section that a user probably meant by n, a text or a list. It returns "" if the
-// meaning is unclear.
+// meant returns a section that the user probably meant by n, a text or a list in place of the
+// section. It returns "" if the meaning is unclear.
 func (s *Section) meant(n *yaml.Node) string {
 	input, output := s.of == kindOf[Input](), s.of == kindOf[Output]()
 	if input && n.Kind == yaml.SequenceNode {

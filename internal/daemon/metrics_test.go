@@ -49,7 +49,7 @@ func metrics(t *testing.T, d *Daemon) map[string]float64 {
 	return all
 }
 
-// A moving is a daemon whose metrics the test changes.
+// A moving is a running daemon, in which a test causes events that change metrics.
 type moving struct {
 	*Daemon
 	t      *testing.T
@@ -88,7 +88,7 @@ func (m *moving) dial(network, address string) net.Conn {
 	return c
 }
 
-// Modules in the logs of these tests: only known has a debug file.
+// Modules for the logs of these tests. Only the module in known has a debug file.
 const (
 	known   = "{{{reset}}}\n{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n{{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}"
 	unknown = "{{{reset}}}\n{{{module:0:b.so:elf:bbbbbbbbbbbbbbbb}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0}}}"
@@ -103,7 +103,7 @@ const (
 		"pipelines: {app: {input: {stdin: true}, patience: {servers: 1m}, output: {file: DIR/out.log}}}\n"
 )
 
-// Each event changes metrics from a known value to another.
+// Each event must change the listed metrics to the given values.
 func TestEachMetricMoves(t *testing.T) {
 	debug, err := os.ReadFile("../../filter/testdata/debug/.build-id/a0/a1a2a3a4a5a6a7.debug")
 	if err != nil {

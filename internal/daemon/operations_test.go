@@ -90,7 +90,7 @@ func found(text, expression string) (all []string) {
 	return all
 }
 
-// firstCells returns the first cell of each table row of a page of docs, one a line.
+// firstCells returns the first cell of each table row in a page of docs, each on a line.
 func firstCells(t *testing.T, page string) string {
 	t.Helper()
 	return strings.Join(found(repositoryFile(t, "docs/"+page), `(?m)^\| ([^|]*) \|`), "\n")

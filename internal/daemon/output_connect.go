@@ -44,8 +44,8 @@ type connectOutput struct {
 	turns turns
 	line  lineEnd  // guarded by the turn
 	conn  net.Conn // guarded by the turn; nil: none
-	// bytes of a torn line at the end of owed; after a reload, the line's stream writes it again;
-	// guarded by the turn
+	// bytes at the end of owed that begin a line whose end is not sent; after a reload, the line's
+	// stream writes the whole line to the new output; guarded by the turn
 	torn int
 
 	mu sync.Mutex
@@ -225,8 +225,9 @@ func (o *connectOutput) forgetTaken() {
 	}
 }
 
-// forget drops the whole lines in owed[:first], and returns the number of dropped bytes. It also
-// drops the part of a line at the end of owed[:first] if this is longer than owedLine.
+// forget drops the lines in owed[:first], which the peer has received, and returns the number of
+// dropped bytes. It keeps the beginning of a line that continues after owed[:first], unless that
+// beginning exceeds owedLine bytes.
 func (o *connectOutput) forget(first int) int {
 	if first <= 0 {
 		return 0

@@ -315,8 +315,8 @@ func (o *fileOutput) syncLater(f *outFile) {
 	}
 }
 
-// remember keeps a sync error for the next checkpoint: bytes since the previous sync may be lost,
-// and the system reports the error only once.
+// remember keeps the error of a sync until the next checkpoint, since the system reports an error
+// only once. After the error, bytes written since the previous sync may be lost.
 func (o *fileOutput) remember(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The system reports an error of a sync only once, and later syncs succeed, although lines may be
-// lost. So the next checkpoint must get the error of an earlier sync.
+// The next checkpoint must get the error of an earlier sync. The system reports such an error only
+// once, and later syncs succeed, although lines may be lost.
 func TestCheckpointsLearnOfFailedSyncs(t *testing.T) {
 	for name, fails := range map[string]func(t *testing.T, o *fileOutput, path string){
 		"after a second": func(*testing.T, *fileOutput, string) { time.Sleep(2 * syncEvery) },
@@ -51,8 +51,8 @@ func TestCheckpointsLearnOfFailedSyncs(t *testing.T) {
 	}
 }
 
-// With sync: always, a line counts as written only after a successful sync. After a failed sync,
-// the line is written again.
+// With sync: always, a write must return only after a successful sync. After a failed sync, the
+// line must be written again.
 func TestLinesAreTakenWhenTheyAreSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -54,7 +54,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// One line is written before the step, and another line after it.
+// The test writes a line, then makes a step such as a rotation, and writes another line. Each line
+// must be in the file that had the name at that time.
 func TestFilesAreAppendedToUnderTheirName(t *testing.T) {
 	for name, test := range map[string]struct {
 		before string
@@ -126,7 +127,7 @@ func TestPeersHaveHarmlessFiles(t *testing.T) {
 	}
 }
 
-// A line is written exactly once, after the removed folder exists again.
+// Once the removed folder exists again, the line must be written exactly once.
 func TestFailingFilesAreTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		parent := t.TempDir()
@@ -173,8 +174,8 @@ func TestFullDevicesAreLeftWhenTheyAreReplaced(t *testing.T) {
 	}
 }
 
-// A stream with an unfinished line delays other streams, even if the file is rotated within the
-// line. If the stream has ended, or is silent, its line is ended.
+// A stream with an unfinished line must delay other streams, even if the file is rotated within the
+// line. If the stream has ended or is silent, the output must end its line.
 func TestStreamsShareAFileByWholeLines(t *testing.T) {
 	goOn := func(t *testing.T, o *fileOutput, from *session) {
 		put(t, o, from, " of a")

@@ -7,9 +7,8 @@ import (
 )
 
 const (
-	// lineWait bounds how long other streams wait until a silent stream has ended its line.
-	// lineMost bounds the wait for a stream that is not silent. After either wait, the output ends
-	// the line.
+	// Other streams wait while a stream has an unfinished line: at most lineWait after its last
+	// write, and at most lineMost after its first. Then the output ends the line.
 	lineWait = time.Second
 	lineMost = 30 * time.Second
 	// interval between checks whether the line has ended

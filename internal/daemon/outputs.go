@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// A sharedOutput is an output of several stages: of several pipelines, or before and after a
-// reload.
+// A sharedOutput is an output that several stages use: stages of several pipelines, or of one
+// pipeline before and after a reload.
 type sharedOutput struct {
 	output
 	all   *outputs

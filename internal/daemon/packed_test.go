@@ -9,8 +9,9 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Standard input is unpacked if it begins like a compressed file. A followed file is unpacked only
-// if it also has the name of a compressed file. Bytes after the compressed data are text.
+// Standard input must be unpacked if it begins like a compressed file. A followed file must be
+// unpacked only if it also has the name of a compressed file. Bytes after the compressed data must
+// be read as text.
 func TestPackedBytesSilenceNoLog(t *testing.T) {
 	packed := gzipped("packed\n").String()
 	log := strings.Repeat("a line that is not packed\n", 1000)

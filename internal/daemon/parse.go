@@ -460,7 +460,8 @@ func (p *parser) within(n *yaml.Node, number int64, k *Key, path string) bool {
 	return false
 }
 
-// amount returns a bound of a key in the form used in the file.
+// amount returns n, a bound of the key's value, in the form that the configuration file uses, such
+// as 64MiB or 10s.
 func (k *Key) amount(n int64) string {
 	switch k.kind {
 	case kindOf[Size]():

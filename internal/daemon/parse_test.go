@@ -25,8 +25,8 @@ func pipe(in, out string) string {
 	return "pipelines:\n  app:\n    input: {" + in + "}\n    output: {" + out + "}\n"
 }
 
-// faults are files with mistakes, and the reported faults. unseen is set if the schema accepts the
-// file: it cannot compare keys of different sections.
+// faults are configuration files with mistakes, and the messages that Parse must return. unseen is
+// set if the schema accepts the file, since a schema cannot compare keys of different sections.
 var faults = []struct {
 	name, text string
 	unseen     bool
@@ -226,7 +226,8 @@ func TestDefaultsAreSet(t *testing.T) {
 	}
 }
 
-// every.yaml also has a section given by an alias.
+// every.yaml must have each key of the table, and be valid. It also has a section given by an
+// alias.
 func TestEveryKeyIsRead(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "every.yaml"))
 	if err != nil {
@@ -271,7 +272,8 @@ func TestFollowedFilesHaveOutputsOfTheirOwn(t *testing.T) {
 	await(t, filepath.Join(dir, "b.log.out"), "line of b.log\n")
 }
 
-// Nested aliases could make a small file as costly as a large file (a "billion laughs" attack).
+// Parse must refuse nested or frequent aliases: they could make a small file as costly as a large
+// file (a "billion laughs" attack).
 func TestAliasesAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("a: &a [x, x, x, x, x, x, x, x, x, x]\n")

@@ -197,7 +197,7 @@ func (m *memory) open(path string) error {
 	return nil
 }
 
-// restore keeps the contexts of a file for peers that are still unknown.
+// restore adds the contexts in the content of a file. It skips peers that the memory already has.
 func (m *memory) restore(content []byte) error {
 	var s savedPeers
 	if err := checkpoint.Decode(content, &s); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// strange is the line of crash's frame without a context.
+// strange is the output for the frame in crash, if its module is unknown.
 const strange = "    #0    0x0000000000001004 (no module)\n"
 
 // send sends text on a new connection, and waits for the end of its session.
@@ -94,8 +94,9 @@ func TestContextsOfOpenConnectionsAreSaved(t *testing.T) {
 	await(t, filepath.Join(other, "out.log"), frame+"after\n")
 }
 
-// Without a key, a later connection might continue the context of the wrong process, and frames
-// would get wrong names. With a key, the connections share one context.
+// Without a key, no context may be kept for a peer with two connections at once. A later connection
+// might continue the context of the wrong process, and its frames would get wrong names. With a
+// key, the connections must share one context.
 func TestSeveralConnectionsOfAPeer(t *testing.T) {
 	keyed := strings.ReplaceAll("[1] "+strings.ReplaceAll(crashContext, "\n", "\n[1] "), "[1] \n", "")
 	keyed = strings.TrimSuffix(keyed, "[1] ")
@@ -153,8 +154,8 @@ func TestSavedContextsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// At the limit, contexts without a connection are dropped first. Then a new stream is filtered
-// without keeping its context.
+// At the limit, contexts without a connection must be dropped first. After that, lines of a new
+// stream must be filtered, but its context must not be kept.
 func TestNewStreamsDropNoLiveContext(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.log")

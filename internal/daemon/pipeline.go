@@ -80,8 +80,8 @@ type pipeline struct {
 	ending atomic.Bool        // the daemon ends
 }
 
-// allUnsent is more than any output can owe. While it is part of unsent, no byte is regarded as
-// delivered.
+// allUnsent is added to unsent while a replaced stage is closed, so that no byte counts as
+// delivered. No output can owe as many bytes.
 const allUnsent = 1 << 60
 
 func newPipeline(name string, h *house, state string, first *stage) *pipeline {

@@ -54,8 +54,8 @@ type socket interface {
 	Close() error
 }
 
-// A use is one input's use of a port. One use at a time waits in the socket, and the other uses
-// wait for their turn.
+// A use connects an input to a port. Only one use at a time waits for connections or datagrams of
+// the port's socket. The other uses wait for their turn.
 type use struct {
 	ports  *ports
 	port   *port
@@ -113,7 +113,8 @@ func (p *ports) packets(address string, a admission) (all []*packets, err error)
 	return all, nil
 }
 
-// use returns a use of each socket of an address.
+// use opens the sockets of an address that are not open yet. It returns a use of each socket of the
+// address.
 func (p *ports) use(address string, a admission, datagrams bool) (all []*use, err error) {
 	at, err := parseAddress(address, datagrams)
 	if err == nil && at.network != "systemd" {
@@ -283,8 +284,8 @@ func (u *use) heir() bool {
 	return slices.ContainsFunc(u.port.uses, func(o *use) bool { return o != u && o.stream && !o.isClosed() })
 }
 
-// wait calls f, which waits in the socket, once it has the turn. It returns net.ErrClosed after
-// Close.
+// wait waits for the turn, and then calls f, which waits for a connection or a datagram. It returns
+// net.ErrClosed after Close.
 func (u *use) wait(f func() error) error {
 	p := u.port
 	for {

@@ -132,8 +132,8 @@ func awaitSeries(t *testing.T, d *Daemon, series string) {
 	(&moving{Daemon: d, t: t}).await(series, more(0))
 }
 
-// The time of overlapping writes counts once. The output is blocked only if none of its writes
-// makes progress.
+// The time of overlapping writes must count once. An output must count as blocked only while none
+// of its writes makes progress.
 func TestWritesOfSeveralStreamsAreOneOutput(t *testing.T) {
 	var w writes
 	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }

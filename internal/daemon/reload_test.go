@@ -104,8 +104,8 @@ func printed(t *testing.T, dir, prefix string) (lines map[int]int, text string) 
 	return lines, text
 }
 
-// Some configurations are invalid. The valid configurations change outputs, inputs, names and
-// symbols.
+// Reloads must neither lose nor double a line. The valid configurations change outputs, inputs,
+// names and symbols. Some configurations are invalid.
 func TestReloadsUnderLoadLoseAndDoubleNothing(t *testing.T) {
 	const reloads = 50
 	for name, state := range map[string]string{"with checkpoints": "state: DIR/state\n", "without": ""} {
@@ -361,7 +361,8 @@ func TestReloadsCountErrorsOnce(t *testing.T) {
 	}
 }
 
-// A filter of the new format cannot use the old filter's context, so the held records are printed.
+// After a reload with another format, the new filter cannot use the old filter's context. So the
+// held records must be printed, and no line may be lost.
 func TestReloadsOfTheFormatLoseNoLine(t *testing.T) {
 	const record = "*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***\npid: 12, tid: 12, name: app\n  #00 pc 0000000000001000  /system/lib64/libx.so\n"
 	for _, test := range []struct {

@@ -18,9 +18,8 @@ const (
 )
 
 // A room bounds the connections of listeners. A peer has at most three quarters of the seats, and
-// so cannot shut out other peers. If no seat is free, a new HTTP connection replaces the connection
-// that has been without a request for longest, provided that it was without one for at least
-// slowAfter.
+// so cannot shut out other peers. If no seat is free, a new HTTP connection replaces the HTTP
+// connection that has had no request for longest, if that is at least slowAfter.
 type room struct {
 	most func() int
 
@@ -61,9 +60,10 @@ func (r *room) enter(peer string) *seat {
 	return s
 }
 
-// take returns a seat for an HTTP connection, perhaps the seat of a slow connection. If no seat is
-// free for the peer, the result has refused set. If too many connections are refused, the oldest is
-// closed.
+// take returns a seat for an HTTP connection. If no seat is free for the peer, take closes the
+// slowest connection, and gives its seat to the new connection: see slowest. If no connection is
+// slow, the returned seat has refused set. If too many refused connections are open, take closes
+// the oldest of them.
 func (r *room) take(c net.Conn, peer string) *seat {
 	s := &seat{room: r, peer: peer, conn: c, since: time.Now()}
 	r.mu.Lock()
@@ -104,8 +104,8 @@ func (r *room) sit(s *seat) {
 	r.peers[s.peer]++
 }
 
-// slowest returns the seat that has been without a request for longest, or nil if no seat has been
-// without one for slowAfter. If own is set, it considers only the seats of the peer of s.
+// slowest returns the seat that has been without a request for longest, or nil if that is less than
+// slowAfter. If own is set, it considers only seats of the same peer as s.
 func (r *room) slowest(s *seat, own bool) *seat {
 	for e := r.waiting.Front(); e != nil; e = e.Next() {
 		other := e.Value.(*seat)

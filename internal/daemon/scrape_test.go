@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Reloads replace everything that metrics and health read. Totals must not decrease when a reload
-// removes a pipeline.
+// /metrics, /readyz and /healthz must work while reloads replace everything that they read. Totals
+// must not decrease when a reload removes a pipeline.
 func TestMetricsAreReadDuringReloads(t *testing.T) {
 	dir := t.TempDir()
 	text := func(i int) string {

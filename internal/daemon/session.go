@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// silence is the pause in a stream before its kept lines are printed: lines of an unknown
-	// format, and held traces.
+	// silence is the time without new lines after which a stream's held lines are printed: lines of
+	// an unknown format, and held traces.
 	silence = 100 * time.Millisecond
 	// parkAfter is the idle time before a stream's context (1.5 KB) replaces its filter (150 KB).
 	parkAfter = 5 * time.Second
@@ -214,10 +214,10 @@ func (s *session) setProcesses(n int64) {
 	s.processes = n
 }
 
-// working starts the watchdog's time.
+// working records that the session is busy, and that its filter has made progress now.
 func (s *session) working() { s.turn.since.Store(s.p.house.clock()) }
 
-// rests stops the watchdog's time.
+// rests records that the session is idle, so the watchdog does not check it.
 func (s *session) rests() { s.turn.since.Store(0) }
 
 // asked records the duration of a lookup.
@@ -226,7 +226,7 @@ func (s *session) asked(took time.Duration) {
 	s.progress()
 }
 
-// progress restarts the watchdog's time if it is running.
+// progress records progress of the filter now, unless the session is idle.
 func (s *session) progress() {
 	if s.turn.since.Load() != 0 {
 		s.working()

@@ -75,8 +75,8 @@ func (s *session) beQuiet(on bool) {
 	s.quiet = on
 }
 
-// takeIn is Write for a quiet session. It filters only lines that may change the meaning of later
-// lines.
+// takeIn is Write for a quiet session, whose output is dropped. It filters only lines that may
+// change the meaning of later lines.
 func (s *session) takeIn(lines []byte) (int, error) {
 	for line := range input.ContextLines(lines) {
 		if _, err := s.in.Write(line); err != nil {

@@ -61,7 +61,7 @@ func (s *session) sleep() {
 	s.p.house.contexts.sleep(s)
 }
 
-// remember gives a new filter the context of the peer's earlier stream.
+// remember gives a new filter s.past, the context of the peer's earlier stream.
 func (s *session) remember() {
 	if len(s.past) == 0 {
 		return
@@ -72,7 +72,7 @@ func (s *session) remember() {
 	s.past, s.changed = nil, true
 }
 
-// note records a change of the context since the last call.
+// note sets s.changed if the context has changed since the last call.
 func (s *session) note() {
 	if s.in == nil || !s.in.ProcessesChanged() {
 		return
@@ -134,7 +134,8 @@ func (s *session) drop() error {
 	return err
 }
 
-// keepSnapshot makes the context for memory. An empty context means no module and no map.
+// keepSnapshot sets s.snapshot to the session's context, if it has changed since the last snapshot.
+// The context is empty without a module or a map.
 func (s *session) keepSnapshot() {
 	if s.memory == nil || !s.changed || s.in != nil && s.in.Undecided() {
 		return
@@ -170,8 +171,8 @@ func (s *session) saved() (context []byte, used time.Time) {
 	return context, used
 }
 
-// revived returns the context of a parked session in the form for memory: without held lines. The
-// result is nil if there is no process.
+// revived returns the context of a parked session without its held lines, as the memory saves it.
+// It returns nil if the context has no process.
 func (s *session) revived() []byte {
 	o := filter.Options{ProcessKey: s.stage.options.ProcessKey, Limits: s.stage.options.Limits}
 	f := filter.New(io.Discard, o)

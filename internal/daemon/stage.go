@@ -114,8 +114,8 @@ func (s *stage) setOptions(limits Limits) error {
 	return nil
 }
 
-// fits reports whether filters of the next stage, to, can use contexts that filters of s made from
-// lines of this format.
+// fits reports whether filters of the next stage can continue contexts that filters of s have made.
+// format is the format of the lines from which they were made.
 func (s *stage) fits(to *stage, format input.Format) bool {
 	from, now := &s.conf.Input, &to.conf.Input
 	return from.Key == now.Key && slices.Equal(from.JSONFields, now.JSONFields) && (from.Journal == "") == (now.Journal == "") &&
@@ -128,7 +128,8 @@ func (s *stage) join() {
 	s.users++
 }
 
-// leave undoes join. The last session of a closed stage releases its symbols.
+// leave removes a session from the stage. If the stage is closed, the last session to leave
+// releases the symbols.
 func (s *stage) leave() {
 	s.mu.Lock()
 	s.users--

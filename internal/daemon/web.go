@@ -183,8 +183,8 @@ func (w *web) paths() (paths, hosts []string) {
 	return paths, hosts
 }
 
-// route begins a request to the site that owns the path. It returns nil if no running site owns the
-// path.
+// route returns the site that owns the path, and counts a new request to it. It returns nil if no
+// running site owns the path.
 func (w *web) route(path string) *site {
 	w.of.swap.RLock()
 	defer w.of.swap.RUnlock()
