@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-// A line with its answer is not a frame, so a log can be filtered twice. A frame whose answer is on
-// the next line may be read again.
+// A line that has its answer must not be read as a frame, so that a log can be filtered twice. A
+// frame whose answer is on the next line may be read again.
 func TestAnsweredLinesAreNoFrames(t *testing.T) {
 	for _, family := range []string{"glog", "pytorch", "cxxtrace"} {
 		archive, err := txtar.ParseFile(filepath.Join("testdata", family+".txtar"))
@@ -47,7 +47,8 @@ func TestAnsweredLinesAreNoFrames(t *testing.T) {
 	}
 }
 
-// ThreadSanitizer's frames have only the file name of the module; the summary has its path.
+// ThreadSanitizer's frames have only the file name of a module. The path must be read from the
+// summary.
 func TestSummariesNameTheFoldersOfModules(t *testing.T) {
 	r := dialect.NewReader(nil)
 	r.Line([]byte("    #0 <null> <null> (libpl.so+0x11ab)"), 1)

@@ -1,7 +1,7 @@
 package dialect
 
-// A byteSet is a set of byte values. A short line lacks at least one byte of most headers, and need
-// not be searched for these headers.
+// A byteSet is a set of byte values. A line that lacks a byte of a header need not be searched for
+// that header. Short lines lack a byte of most headers.
 type byteSet [4]uint64
 
 func bytesOf(b []byte) (set byteSet) {

@@ -20,7 +20,7 @@ var dart = Dialect{
 }
 
 const (
-	// names of ModuleFacts about Dart programs, whose field Text holds the line of the fact
+	// names of ModuleFacts about Dart programs; Text is the number of the line with the fact
 	dartProgram = "program of Dart"
 	dartLoaded  = "base of Dart"
 	dartTrace   = "trace of Dart"
@@ -72,8 +72,8 @@ func isDartSymbol(name []byte) bool {
 	return string(name) == "_kDartIsolateSnapshotInstructions" || string(name) == "_kDartVmSnapshotInstructions"
 }
 
-// wordedHex parses word, a hexadecimal number and a blank, which end at the given offset. start is
-// the offset of word, or the given offset if there is no such text.
+// wordedHex parses the text before the given offset: word, a hexadecimal number and a blank. start
+// is the offset of word. Without such text, start is the given offset.
 func wordedHex(b []byte, at int, word string) (n uint64, start int, ok bool) {
 	digits := hexBefore(b, max(at-1, 0))
 	n, end, ok := hexAt(b, digits)
@@ -100,7 +100,8 @@ func (r *Reader) addDart(m ModuleFact) {
 	r.facts.AddModule(m)
 }
 
-// dartBegins notes where a trace begins: earlier facts are about another program.
+// dartBegins records the line at which a trace begins. Facts from earlier lines are about another
+// program.
 func dartBegins(r *Reader, _ []byte, _ int) { r.addDart(ModuleFact{Name: dartTrace}) }
 
 // dartBuild reads the program's build ID from a line that has "build_id: " at the given offset.

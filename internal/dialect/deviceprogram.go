@@ -30,8 +30,8 @@ func (p Program) bounded() Program {
 	return p
 }
 
-// Restarts reports whether a program starts at a line that changed the facts from before to p. It
-// ignores a new Hash, because ESP-IDF also prints the hash after a backtrace.
+// Restarts reports whether a program starts at a line. before and p are the facts before and after
+// that line. Restarts ignores a new Hash, because ESP-IDF also prints the hash after a backtrace.
 func (p Program) Restarts(before Program) bool {
 	return before.Version != "" && p.Version != before.Version || before.ID != "" && p.ID != before.ID
 }
@@ -94,7 +94,7 @@ func (f *factLog) deviceLine(line []byte, number int64) {
 	}
 }
 
-// programLine is deviceLine with the signature of header.fact.
+// programLine reads the facts about a device's program from a line.
 func programLine(r *Reader, line []byte, _ int) { r.facts.deviceLine(line, r.number) }
 
 // digitsAt sets digits to the hexadecimal digits after blanks at the given offset, if their number

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Envoy prints a file once, before its frames. The file is still known after a restart.
+// Envoy prints the path of a file once, before its frames. Frames after a restart of the Reader
+// must still have this path.
 func TestTheFileOfEnvoyOutlivesARestart(t *testing.T) {
 	const library = "/lib/x86_64-linux-gnu/libc.so.6"
 	r := NewReader(nil)

@@ -65,7 +65,8 @@ type Facts struct {
 	old     bool   // a trace has ended since the maps: see AgeMaps
 }
 
-// A factLog holds the Facts in the lines so far, with the line numbers of their sources.
+// A factLog collects the Facts of the lines so far. It records which lines had the last fact and
+// the last map.
 type factLog struct {
 	Facts
 	at       int64  // last line with a fact
@@ -73,8 +74,8 @@ type factLog struct {
 	mapStart uint64 // start address of that map
 }
 
-// touch notes that the line with this number has a fact. After more than FactLines lines without a
-// fact, it first forgets all facts except the program of a device.
+// touch records that the line with this number has a fact. If the last fact is more than FactLines
+// lines older, touch first forgets all facts except the program of a device.
 func (f *factLog) touch(number int64) {
 	if number-f.at > FactLines {
 		program := f.program // kept, since a device prints it only at start
@@ -144,8 +145,9 @@ func (f *Facts) ForgetMaps() {
 	f.SetMapsOf(0, false)
 }
 
-// AgeMaps notes that the trace whose last line has the number last has ended. The next trace may be
-// another process's: until newer maps arrive, several frames together must prove the maps.
+// AgeMaps marks the maps as old unless the log has maps after the end of a trace; last is the
+// number of the trace's last line. The next trace may belong to another process, so several of its
+// frames together must prove old maps.
 func (r *Reader) AgeMaps(last int64) {
 	if r.facts.mapAt <= last {
 		r.facts.SetMapsOf(r.facts.process, len(r.facts.maps) > 0)

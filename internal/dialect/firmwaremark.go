@@ -41,16 +41,16 @@ func NextFirmware(b []byte, at int) int {
 // true.
 var beforeAddress = [256]bool{' ': true, '\t': true, '\n': true, ']': true, '<': true, ':': true, '=': true, 'm': true, 'K': true, 'B': true}
 
-// numberStep is the number of bytes that are searched for long numbers before they are searched for
-// short ones. It is a multiple of shortNumber.
+// numberStep is the number of bytes that NextFirmware searches first for a long number, and then
+// for a number with the prefix 0x. It is a multiple of shortNumber.
 const numberStep = 512
 
 // nextLong returns the offset of the first number of at least eight digits in b[at:to] that may be
-// an address, with or without a prefix. No number begins before first. The search continues at
-// next; long is next if there is no such number.
+// an address, with or without a prefix. It ignores digits before b[first]. If there is no such
+// number, long is next. The caller continues the search at next.
 //
-// A number of eight digits, wherever it begins, fills the first or last four bytes of a group of
-// eight.
+// Wherever a number of eight digits begins, it fills the first or last four bytes of a group of
+// eight bytes.
 func nextLong(b []byte, first, at, to int) (long, next int) {
 	const half = shortNumber / 2
 	next = to

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// NextFirmware finds the address of a line, whatever text is before and after it.
+// NextFirmware must find the address in each line with a frame, whatever text precedes the line.
 func TestNextFirmwareFindsEachLineWithAFrame(t *testing.T) {
 	samples, err := os.ReadFile("testdata/firmware.txtar")
 	if err != nil {

@@ -319,8 +319,8 @@ func isLong(b []byte, at int) bool {
 	return digits == 8 || digits == 16
 }
 
-// mayBeWhole reports whether a blank or a line end may follow eight or 16 digits of the prefixed
-// number at the given offset. It examines only the two bytes that would follow.
+// mayBeWhole reports whether the prefixed number at the given offset may have eight or 16 digits
+// before a blank or line end. It examines only the byte after eight digits and the byte after 16.
 func mayBeWhole(b []byte, at int) bool {
 	for _, end := range [...]int{at + len("0x12345678"), at + len("0x0123456789abcdef")} {
 		if end >= len(b) {

@@ -41,7 +41,8 @@ func eachAnchor(line []byte, do func(a anchor, at int)) {
 	}
 }
 
-// trying returns a copy of t whose tables reject only by the bytes on which the grammars rely.
+// trying returns a copy of t that rejects an anchor only by the sets direct and back, on which the
+// grammars rely.
 func (t *tables) trying() *tables {
 	slow := *t
 	for a := range slow.of {
@@ -54,9 +55,9 @@ func (t *tables) trying() *tables {
 	return &slow
 }
 
-// The tables reject only anchors that the grammars also reject: the frames are the same if all
-// grammars are tried. The test tries each line of the samples, each beginning of the line, and the
-// line with one byte removed, inserted or changed.
+// The tables must reject only anchors at which no grammar matches: if all grammars are tried, the
+// frames must be the same. The test tries each line of the samples, each beginning of the line, and
+// the line with one byte removed, inserted or changed.
 func TestTheTablesRejectWhatNoGrammarMatches(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	fast, slow := NewReader(nil), NewReader(nil)
@@ -112,8 +113,8 @@ func TestTheTablesRejectWhatNoGrammarMatches(t *testing.T) {
 	}
 }
 
-// The tables reject the same anchors in a block of lines as in each line alone. If the lines end
-// with CRLF, the tables reject no further anchors.
+// The tables must reject the same anchors in a block of lines as in each line alone. If the lines
+// end with CRLF, the tables must not reject further anchors.
 func TestOtherLinesOfABlockChangeNothing(t *testing.T) {
 	tables := allTables()
 	for _, log := range sampleLogs(t) {

@@ -5,8 +5,8 @@ import (
 	"hash/maphash"
 )
 
-// frameEnds caches the parsed ends of frames. In a log with many traces, most frames have one of a
-// few ends, after different numbers and addresses.
+// frameEnds caches the ends of frames, with the fields parsed from them. An end is the text after
+// the address. In a log with many traces, most frames share a few ends.
 type frameEnds struct {
 	seed  maphash.Seed
 	slots *[1 << frameEndBits]frameEnd // nil until the first frame
@@ -32,8 +32,8 @@ type FrameEnd struct {
 	Size   int // bytes of the text without blanks at its end
 }
 
-// KnownEnd returns the FrameEnd of a line without its end, whose first bytes are "    #N 0xADDRESS"
-// and whose other bytes are text. ok is false unless a frame with the same text and a build ID was
+// KnownEnd returns the FrameEnd of a line that begins with "    #N 0xADDRESS". text is the rest of
+// the line, without the line end. ok is false unless a frame with the same text and a build ID was
 // read before.
 func (r *Reader) KnownEnd(text []byte) (e FrameEnd, ok bool) {
 	t := r.ends.find(text)

@@ -147,14 +147,14 @@ func (r *Reader) afterSignal(n int) bool {
 	return r.gdb.isBefore(n, r.number)
 }
 
-// A gdbSignal is the last frame that gdb printed as a signal handler.
+// A gdbSignal identifies the last frame that gdb has printed as a signal handler.
 type gdbSignal struct {
 	frame int   // number of the frame; -1 if there is none, or if it is in another stack
 	at    int64 // line of the frame
 }
 
-// isBefore reports whether the handler is the frame before frame n, which is in the line with this
-// number.
+// isBefore reports whether the handler is the frame directly before frame n. line is the number of
+// the line with frame n.
 func (s *gdbSignal) isBefore(n int, line int64) bool {
 	if s.frame == anyFrame {
 		return line == s.at+1
@@ -167,15 +167,15 @@ const anyFrame = -2
 
 func crashHandler(r *Reader, _ []byte, _ int) { r.gdb.frame, r.gdb.at = anyFrame, r.facts.at }
 
-// gdbHandler notes the frame "#N <signal handler called>", whose "<" is at the given offset.
+// gdbHandler records the frame "#N <signal handler called>", whose "<" is at the given offset.
 func gdbHandler(r *Reader, b []byte, at int) {
 	if n, _, ok := stackNumberBefore(b, at); ok {
 		r.gdb.frame, r.gdb.at = n, r.facts.at
 	}
 }
 
-// gdbThread notes the line before another thread's stack: "Thread 2 (LWP 4712):". An earlier signal
-// handler belongs to another thread.
+// gdbThread reads the line before another thread's stack: "Thread 2 (LWP 4712):". It forgets an
+// earlier signal handler, which belongs to another thread.
 func gdbThread(r *Reader, _ []byte, _ int) {
 	if r.facts.at > r.gdb.at {
 		r.gdb.frame = -1

@@ -81,8 +81,8 @@ func placeOfGodot(b []byte, at int) (unknown Span, ok bool) {
 	return unknown, onlyBlanks(b, unknown.To+1)
 }
 
-// baseOfGodot sets the offset of a frame that has none, if Godot has printed the offset before
-// glibc's text:
+// baseOfGodot sets the offset of f in its module, if f has none and Godot has printed the offset
+// before glibc's text:
 //
 //	[1] 55d0c0a013cb (main+13cb) - ./godot() [0x55d0c0a013cb]
 func (f *Frame) baseOfGodot(before []byte) {
@@ -150,10 +150,11 @@ func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 	return true
 }
 
-// mayLackModule reports whether f, in a line without a module, may be a frame. f must have no name,
-// and no parentheses outside of a trace. f may be in a trace, or directly after a line with an
-// address in brackets at the same offset. In any other line, f must be at the start unless Firmware
-// is set. Only the file can then decide: f.Optional is set.
+// mayLackModule reports whether f may be a frame although its line has no module. f must have no
+// name, and outside of a trace no parentheses. In a trace, or directly after a line with an address
+// in brackets at the same offset, f is a frame. Elsewhere, f must be at the start of the line
+// unless Firmware is set. f.Optional is then set, since only the file can show whether f is a
+// frame.
 func (r *Reader) mayLackModule(f *Frame, group bool) bool {
 	near := r.inTrace()
 	if f.Symbol.Name != "" || group && !near {
@@ -350,16 +351,16 @@ func (r *Reader) exactFrame(f *Frame) bool {
 	return exact && !strings.Contains(f.Module, "libSegFault")
 }
 
-// announcesFault marks the next frame as the location of a fault. In reports by Redis, that frame
-// follows a line with only "EIP:".
+// announcesFault reads a line of Redis with only "EIP:". It marks the next frame as the location of
+// the fault.
 func announcesFault(r *Reader, b []byte, at int) {
 	if onlyBlanks(b, at+len("EIP:")) {
 		r.glibc.exactAfter = r.facts.at
 	}
 }
 
-// dumpsRegisters notes that a dump of registers begins. In reports by libSegFault, the first frame
-// after the next "Backtrace:" is then the location of the fault.
+// dumpsRegisters records that a dump of registers begins. In reports by libSegFault, the first
+// frame after the next "Backtrace:" is then the location of the fault.
 func dumpsRegisters(r *Reader, _ []byte, _ int) { r.glibc.dumpAt = r.facts.at }
 
 const maxDump = 64 // lines of registers printed by libSegFault or the kernel

@@ -2,8 +2,9 @@ package dialect
 
 import "testing"
 
-// The kinds of an anchor's grammars fit into one word: a further kind would match nothing. Each
-// grammar of every dialect, including dialects on demand, is in exactly one kind.
+// The kinds of an anchor's grammars must fit into one word, since a further kind would match
+// nothing. Each grammar of every dialect, including dialects on demand, must be in exactly one
+// kind.
 func TestTheGrammarsOfAnAnchorFitTheTables(t *testing.T) {
 	var names []string
 	for _, d := range All() {

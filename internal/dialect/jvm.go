@@ -28,7 +28,7 @@ var jvm = Dialect{
 // Large programs print several thousand such lines.
 const jvmLines = 8192
 
-// nativeFrames notes that the first native frame is on the next line.
+// nativeFrames records that the first native frame is on the next line.
 func nativeFrames(r *Reader, _ []byte, _ int) { r.jvmFrame = r.facts.at + 1 }
 
 func matchJVM(r *Reader, l *Line, at int) bool {

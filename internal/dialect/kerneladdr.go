@@ -98,8 +98,9 @@ func kernelCall(b []byte, at int) (call Call, unsure, ok bool) {
 	return Return, unsure, last == 0 || bytes.IndexByte([]byte("]>:;"), b[last-1]) >= 0
 }
 
-// ofKernel marks f, a register's value, as a kernel address if the value may be one and the log is
-// from Linux. The address is not an address in the file if the kernel was relocated.
+// ofKernel marks f, a register's value, as a kernel address, if the value may be one and the log is
+// from Linux. It clears f.Addr: if the kernel was relocated, the value is not an address in the
+// file.
 func (r *Reader) ofKernel(f *Frame) {
 	if f.Value>>48 != kernelHalf {
 		return
@@ -121,8 +122,8 @@ func endsWithAny(b []byte, texts [][]byte) bool {
 	return false
 }
 
-// loadOf returns the KernelLoad of the kernel that logs the line with this number. After more than
-// WindowLines lines without a frame, another kernel may log.
+// loadOf returns the KernelLoad for the line with this number. After more than WindowLines lines
+// without a frame, it returns a new KernelLoad, since another kernel may have logged the line.
 func (n *kernelLog) loadOf(line int64) *KernelLoad {
 	if n.load == nil || line-n.loadAt > WindowLines {
 		n.load = new(KernelLoad)

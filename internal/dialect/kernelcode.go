@@ -16,9 +16,9 @@ func (r *Reader) awaitCode(f *Frame) {
 	r.openUntil(windowTrace, r.number+maxToCode)
 }
 
-// takeCode reports whether a frame in the last maxToCode lines awaits code, and assigns the code in
-// text to that frame. After any line of code, no frame awaits code. Code in past lines is not
-// assigned.
+// takeCode assigns the code in text to the frame that awaits code, and reports whether there is one
+// in the last maxToCode lines. Afterwards, no frame awaits code. takeCode does not assign code in
+// past lines.
 func (n *kernelLog) takeCode(text []byte, line int64, inPast bool) bool {
 	awaited := n.code
 	n.code = nil

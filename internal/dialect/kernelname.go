@@ -52,8 +52,9 @@ type kernelLog struct {
 // forget resets n, but keeps the cached texts.
 func (n *kernelLog) forget() { *n = kernelLog{texts: n.texts} }
 
-// of returns the kernel of a frame in the line with this number. before is the text before the
-// frame.
+// of returns the Kernel of a frame in the line with this number. before is the text before the
+// frame. If it is the title of a report, the frame gets a new Kernel, since a later line names the
+// kernel of the report.
 func (n *kernelLog) of(before []byte, line int64) *Kernel {
 	if n.named != nil && line-n.at > FactLines {
 		n.named = nil
@@ -139,14 +140,14 @@ func kernelBoots(r *Reader, b []byte, at int) {
 	}
 }
 
-// namedAfter reports whether a later line has already named the kernel: past lines are not read in
-// order.
+// namedAfter reports whether a line after the given one has named the kernel. This is possible
+// because past lines are not read in order.
 func (n *kernelLog) namedAfter(line int64) bool {
 	return n.named != nil && n.named.Release != "" && line < n.at
 }
 
-// isNamed reports whether naming just this release changes nothing. Many reports repeat the release
-// without a build ID.
+// isNamed reports whether a line with only this release would change nothing. Many reports repeat
+// the release without a build ID.
 func (n *kernelLog) isNamed(release []byte) bool {
 	k := n.named
 	return k != nil && k.before == nil && k.Release == string(release) && k.Release == n.texts.release && k.ID == n.texts.id

@@ -32,7 +32,8 @@ type kernelTexts struct {
 	id      buildid.ID // build ID of the kernel
 }
 
-// setKernel forgets the texts of another kernel, since keys are unique only in one kernel.
+// setKernel drops the cached texts if they are of a kernel other than k, since their keys are
+// unique only in one kernel.
 func (t *kernelTexts) setKernel(k *Kernel) {
 	if t.release != k.Release || t.id != k.ID {
 		t.release, t.id, t.slots = k.Release, k.ID, nil

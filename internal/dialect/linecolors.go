@@ -63,8 +63,8 @@ func endsSequence(b []byte, end int) bool {
 	return endsWith(b, at, "\x1b[")
 }
 
-// appendBare appends b without its colours to dst. After each sequence it calls add, unless add is
-// nil, with the length of dst and the length of the sequence.
+// appendBare appends b without its colours to dst. If add is not nil, appendBare calls it for each
+// removed sequence, with the length of dst so far and the length of the sequence.
 func appendBare(dst, b []byte, add func(at, n int)) []byte {
 	for len(b) > 0 {
 		i := bytes.IndexByte(b, esc)
@@ -145,7 +145,8 @@ func (p *bare) span(s Span) Span {
 	return Span{p.of(s.From), p.behind(s.To)}
 }
 
-// restore sets the text of l, which was read from p, to the whole line, and adjusts the offsets.
+// restore makes l refer to the whole line again, after l was read from the bare line p. It sets the
+// text of l to text, and adjusts all offsets.
 func (p *bare) restore(l *Line, text []byte) {
 	l.Text, l.MapStart = text, p.behind(l.MapStart)
 	for i := range l.Frames {

@@ -30,8 +30,8 @@ var colorings = map[string]func(line string) string{
 
 var sequences = regexp.MustCompile(`\x1b(\[[0-9;]*[mK]|\(B)`)
 
-// Colours change neither frames nor answers: without its colours, the line with the answer equals
-// the answered line of a log without colours.
+// Colours must change neither frames nor answers. If the colours are removed from an answered line,
+// the result must equal the answered line of a log without colours.
 func TestColoursChangeNoFrame(t *testing.T) {
 	archives, err := filepath.Glob(filepath.Join("testdata", "*.txtar"))
 	if err != nil || len(archives) == 0 {
@@ -79,7 +79,7 @@ func TestMarksInColourAreNotRejected(t *testing.T) {
 	}
 }
 
-// The name of a module has no escape sequence: colours are removed, and a frame with another
+// The name of a module must have no escape sequence: colours are removed, and a frame with another
 // sequence is rejected.
 func TestModulesHaveNoEscapes(t *testing.T) {
 	r := dialect.NewReader(nil)

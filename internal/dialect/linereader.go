@@ -119,10 +119,11 @@ func (r *Reader) Reset() {
 	r.facts.forget()
 }
 
-// Line reads text, the line with this number, without its end. It returns nil for a line longer
-// than 64 KiB or without a frame. A line with a map or a header also has a Line if [Reader.Wants]
-// returns true for it. The Line is valid until the next call. A line without an anchor may be
-// skipped unless Wants returns true for it, or [NextFirmware] finds a number in it.
+// Line reads text, the line with this number, without its end. It returns nil for a line without a
+// frame, unless the line has a map or a header and [Reader.Wants] returns true for it. It also
+// returns nil for a line longer than 64 KiB. The Line is valid until the next call. A line without
+// an anchor may be skipped unless Wants returns true for it, or [NextFirmware] finds a number in
+// it.
 func (r *Reader) Line(text []byte, number int64) *Line { return r.LineAt(text, number, -1) }
 
 // LineAt is Line for a line whose first mark is at offset mark, and accepted by [Reader.MayMatch];
@@ -274,9 +275,9 @@ func controls(l *Line) bool {
 	return slices.ContainsFunc(l.Frames, func(f Frame) bool { return strings.IndexByte(f.Module, esc) >= 0 })
 }
 
-// inWindow reports whether w is empty or has an open window, and keeps its open windows open. It is
-// called after a match, because it reads earlier lines: the header may precede the first line with
-// an anchor.
+// inWindow reports whether w is empty, or one of its windows is open. It keeps the open windows of
+// w open. It is called only after a match, because it may read earlier lines: the header may
+// precede the first line with an anchor.
 func (r *Reader) inWindow(w window) bool {
 	if w == 0 {
 		return true

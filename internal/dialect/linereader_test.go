@@ -45,7 +45,7 @@ func TestHexPrefixCountsDigits(t *testing.T) {
 	}
 }
 
-// Caches filled by earlier lines do not change how a line is read.
+// The caches that earlier lines have filled must not change how a line is read.
 func TestLinesAreReadAlikeWhateverWasReadBefore(t *testing.T) {
 	for _, c := range []struct{ before, line string }{
 		{"    #0 0x55c551eb60d9 (/opt/a+0x340d9) (BuildId: 3a0a920c)", "\t#0 0x55c551eb60d9 (/opt/a+0x340d9) (BuildId: 3a0a920c)"},

@@ -76,8 +76,8 @@ func (l *Line) hashed(h *hashFrame, kind Number) *Frame {
 	return f
 }
 
-// matchLLVMNamed matches a frame that the producer has named. It needs no answer, but another
-// number if earlier frames get inlined calls.
+// matchLLVMNamed matches a frame that the producer has named. The frame gets no answer, but its
+// number changes if earlier frames get inlined calls.
 func matchLLVMNamed(r *Reader, l *Line, at int) bool {
 	b := l.Text
 	number, digits, ok := numberBefore(b, at)

@@ -104,8 +104,8 @@ type Proof struct {
 	// listing is awaited
 	Listed *Code
 
-	// Optional is set if the number may be something else than an address. The line has a frame
-	// only if the file has code at the number.
+	// Optional is set if the number may be something other than an address. It is then a frame only
+	// if the file has code at the number.
 	Optional bool
 	Unsure   bool // an address on a kernel's stack, perhaps left by an earlier call
 
@@ -187,7 +187,7 @@ const (
 	BareFunc             // Func without the prefix of a sanitizer's interceptor
 	Callers              // " inlined into f file:line:column" for each call around the innermost
 	Nothing              // empty: the Edit removes text
-	// removes text from the frames of callers, but not from the innermost frame
+	// like Nothing, but only in the frames of callers: the innermost frame keeps the text
 	NothingInCalls
 	Decimal  // like Name, with a decimal offset
 	Spaced   // like Name, with blanks: f + 0x12
@@ -197,7 +197,7 @@ const (
 	AtSpaced // file : line
 	AtColumn // file:line:column, or file:line if the column is unknown
 	AtBase   // file:line, without the file's directories
-	// the function, if the answer has a line and another function than Frame.Symbol
+	// the function, if it differs from Frame.Symbol and the answer has a line
 	Other
 	AtSource // AtColumn without a leading "./", and without a line that is 0
 	FuncAt   // the function alone, if the answer has a line
@@ -218,8 +218,8 @@ type Edit struct {
 	After  string
 }
 
-// An Inline is the way to print the inlined calls at an address. The zero value is the way of
-// addr2line.
+// An Inline selects how the inlined calls at an address are printed. The zero value prints them as
+// addr2line does.
 type Inline uint8
 
 const (

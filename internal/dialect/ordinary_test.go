@@ -17,8 +17,9 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The lines are random, like lines of servers and kernels, traces of system calls, hexdumps and
-// source code. There are 16 MiB, or 1 GiB with TEST_LONG=1.
+// Random lines without backtraces must have no frames. They resemble lines of servers and kernels,
+// traces of system calls, hexdumps and source code. There are 16 MiB of them, or 1 GiB with
+// TEST_LONG=1.
 func TestOrdinaryLogsHaveNoFrames(t *testing.T) {
 	size := fuzztest.LongOr(1<<30, 16<<20)
 	r := rand.New(rand.NewPCG(14, 1))
@@ -141,8 +142,8 @@ func ordinaryLine(r *rand.Rand) string {
 	}
 }
 
-// A line that ends like a frame of systemd-coredump, but lacks the name of a module, is not a
-// frame.
+// A line that ends like a frame of systemd-coredump, but lacks the name of a module, must not be
+// read as a frame.
 func TestFramesOfCoredumpsHaveModules(t *testing.T) {
 	for _, line := range []string{"#0 0x12 (deleted) + 0x12)", "#0 0x12 + 0x12)", "#0 0x12  (deleted) + 0x12)", "#0 0x12 (/ (deleted) + 0x12", "#0 0x12 (+ 0x12)"} {
 		if l := dialect.NewReader(nil).Line([]byte(line), 1); l != nil {

@@ -2,7 +2,8 @@ package dialect
 
 import "bytes"
 
-// A history is the position of a Reader in its log, in line numbers, with access to earlier lines.
+// A history records which lines of the log its Reader has read, by line numbers. It gives access to
+// earlier lines.
 type history struct {
 	// Past, if not nil, returns the last n lines before the current one, with their line ends. It
 	// may return more or fewer lines.
@@ -30,8 +31,8 @@ func (h *history) lastLines(n int64) []byte {
 	return WithoutColors(h.Past(n))
 }
 
-// unread returns the number of lines before the current one that neither a search for headers nor
-// the Reader has read. It ignores lines up to the given one.
+// unread returns the number of earlier lines that have not been read, neither by the Reader nor in
+// a search for headers. It counts only lines after the given one.
 func (h *history) unread(to int64) int64 { return h.number - max(h.pastAt-1, h.readTo, to) - 1 }
 
 // follows reports whether the previous line has a frame, or meets the given condition.

@@ -22,16 +22,16 @@ type MarkBytes struct {
 	kinds  [1 << 13]uint8 // by hashOf: notMark, blankMark or otherMark
 }
 
-// Kinds of marks. One in 300 three-byte strings that are not a mark has the hash of a mark, and
-// therefore its kind.
+// Kinds of three-byte strings. A string that has the hash of a mark has the mark's kind, too, even
+// if it is not a mark: one in 300 other strings does.
 const (
 	notMark   = 0
 	blankMark = 1 // blank0x
 	otherMark = 3 // includes the bit of blankMark
 )
 
-// Add adds the marks of a byte in first, followed by the two bytes of rest. It may be called 16
-// times.
+// Add adds the marks that consist of a byte in first and the two bytes of rest. It may be called at
+// most 16 times.
 func (m *MarkBytes) Add(first, rest string) {
 	bit := uint16(1) << m.calls
 	m.calls++
@@ -100,7 +100,7 @@ func (f *fits) prefilter(b []byte, from int, marks *MarkBytes, list []int32, ste
 	return steps
 }
 
-// A near is the text around a mark of "0x".
+// A near is the text around a number with the prefix "0x", whose mark is at markAt.
 type near [nearSize]byte
 
 const (
@@ -184,8 +184,8 @@ func (p *near) word() (blanks uint64, back, before, further byte) {
 	return blanks, p[end-1], p[end-2], p[end-3]
 }
 
-// unsure returns 0 if the last bytes before p's number decide which grammars may match. Then the
-// number has the prefix 0x, and no line end, third blank or colour precedes it.
+// unsure returns 0 if the number in p has the prefix 0x, and no line end, third blank or colour
+// precedes it. Otherwise, the bytes in p before the number do not suffice to reject grammars.
 func (p *near) unsure(back, before, further byte) uint64 {
 	a, b, c := classes[back], classes[before], classes[further]
 	color := a&(b/freeByte)&endsColor | b&(c/freeByte)&endsColor
@@ -247,8 +247,9 @@ func (f *fits) prefilterWords(b []byte, base int, marks *MarkBytes, list []int32
 	return list[:n], unsure
 }
 
-// prefilterWhole removes entries without unsureMark if the word before the number does not follow
-// another number.
+// prefilterWhole removes entries without unsureMark if no number precedes the word before the
+// entry's number. Only grammars with the shape wordNumber may match at such an entry, and they need
+// that number.
 func prefilterWhole(b []byte, base int, list []int32) []int32 {
 	n := 0
 	for _, entry := range list {
@@ -282,8 +283,7 @@ func (f *fits) prefilterNumbers(b []byte, base int, list []int32) []int32 {
 	return list[:n]
 }
 
-// mayBe returns 0 if the bytes in p show that f.any would return false for p's number, and 1 if
-// not.
+// mayBe returns 1 if f.any may return true for p's number, and 0 if the bytes in p rule that out.
 func (f *fits) mayBe(p *near) uint64 {
 	blanks, back, before, further := p.word()
 	unsure := p.unsure(back, before, further)

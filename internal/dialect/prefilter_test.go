@@ -50,8 +50,9 @@ func prefiltered(r *Reader, b []byte, from int, more bool) map[int]bool {
 	return all
 }
 
-// otherWord reports whether all grammars that may match at mark need another word before the
-// number. MayMatch does not examine words.
+// otherWord reports whether all grammars that may match at mark require another word before the
+// number. Prefilter may then reject the number, although MayMatch does not: MayMatch does not
+// examine words.
 func otherWord(r *Reader, b []byte, mark int) bool {
 	f, at := &r.of[anchor0x], mark+1
 	_, blanks := f.bytes(b, at)
@@ -77,7 +78,7 @@ func checkPrefilter(t *testing.T, r *Reader, b []byte, from int) {
 	}
 }
 
-// Prefilter leaves each mark at which a grammar may match, in the samples and in samples with
+// Prefilter must leave each mark at which a grammar may match, in the samples and in samples with
 // random bytes changed.
 func TestPrefilterLosesNoFrame(t *testing.T) {
 	fuzztest.WithoutRace(t)
@@ -101,8 +102,8 @@ func TestPrefilterLosesNoFrame(t *testing.T) {
 	}
 }
 
-// A mark has the kind of a mark; other strings of three bytes rarely do. The test tries all 2^21
-// strings of ASCII.
+// Each mark must have its kind, and at most one in 300 of all 2^21 strings of three ASCII bytes may
+// wrongly have the kind of a mark.
 func TestKindsOfMarks(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	others := 0
@@ -121,7 +122,8 @@ func TestKindsOfMarks(t *testing.T) {
 	}
 }
 
-// Prefilter keeps no memory in a Reader, since each of thousands of followed files has one.
+// Prefilter must keep no memory in a Reader, since each of thousands of followed files has a
+// Reader.
 func TestPrefilterKeepsNoMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const count, most = 1000, 1536
@@ -201,7 +203,7 @@ var bootLines = []string{
 	"mce: CPU0: Machine Check: 0x%x, MISC 0x%x",
 }
 
-// In a kernel's log without frames, Prefilter leaves no number, and allocates nothing.
+// In a kernel's log without frames, Prefilter must remove all numbers, and allocate nothing.
 func TestPrefilterLeavesNoNumberOfABoot(t *testing.T) {
 	random := rand.New(rand.NewPCG(15, 4))
 	var log strings.Builder

@@ -3,10 +3,10 @@ package dialect
 // If only the text of lines decides how their frames are read, repeated lines need not be parsed
 // again.
 
-// TextDecides reports whether only the text of the lines numbered first to last decides how their
-// frames are read. It returns false if another line has announced a dialect, maps or a fact that a
-// grammar uses. inTrace is set if the lines continue a trace. A grammar may still read earlier
-// lines: see [Reader.Asked].
+// TextDecides reports whether the frames in the lines numbered first to last depend only on the
+// text of these lines. It returns false if another line has announced a dialect, maps or a fact
+// that a grammar uses. inTrace is set if the lines continue a trace. A grammar may still read
+// earlier lines: see [Reader.Asked].
 func (r *Reader) TextDecides(first, last int64) (yes, inTrace bool) {
 	open := r.openAt(first)
 	yes = open&^windowTrace == 0 && r.openAt(last) == open && r.holdsUntil < first && !r.Firmware &&
@@ -29,9 +29,9 @@ func (r *Reader) SearchPast(number int64) {
 // to resolve its frames.
 func (r *Reader) KeepsTrace() bool { return r.until[0] == r.number+WindowLines }
 
-// Reread brings r to the state after lines that all have frames, and for which TextDecides returns
-// true. size is the length of the lines, with one byte for each line end. last is the number of the
-// last line. kept is the number of the last line that keeps the trace open, or 0.
+// Reread updates r as if r had read further lines, which all have frames, and for which TextDecides
+// returns true. size is the length of the lines, with one byte for each line end. last is the
+// number of the last line. kept is the number of the last line that keeps the trace open, or 0.
 func (r *Reader) Reread(size int, last, kept int64) {
 	r.quota.Add(size)
 	r.number, r.readTo, r.frameAt = last, last, last

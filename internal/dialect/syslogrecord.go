@@ -34,7 +34,7 @@ func (r *Reader) record(l *Line) bool {
 }
 
 // addLine adds to l the frames of part, a line of a record that begins at the given offset of l. It
-// skips frames whose answers cannot follow them on their line.
+// skips frames whose answers would not follow them on the same line.
 func (l *Line) addLine(part *Line, from int, process uint64) {
 	for i := range part.Frames {
 		f := part.Frames[i]

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A header is a text that opens windows, or begins a fact about the process. It is before or after
-// the frames of a trace, usually on a line without a frame.
+// A header is a text before or after the frames of a trace, usually on a line without a frame. It
+// opens windows, or a fact about the process follows it.
 type header struct {
 	text  string
 	bytes []byte // text
@@ -115,7 +115,8 @@ func (r *Reader) pastOpens(w window) bool {
 	return false
 }
 
-// plainPart returns the longest part of text that is the same in any JSON string.
+// plainPart returns the longest part of text without characters that may be escaped in a JSON
+// string.
 func plainPart(text string) (part string) {
 	for _, s := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("\"\\/<>&'\t", r) }) {
 		if len(s) > len(part) {

@@ -9,7 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// IsCounter returns true at some offset of each line whose register is read for x86 kernels.
+// IsCounter must return true at some offset of each line with a register that is read for x86
+// kernels.
 func TestIsCounterFindsEachRegister(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	words := []string{

@@ -18,7 +18,8 @@ func bytesOf(t *testing.T, text string) []byte {
 	return b
 }
 
-// The listing for x86 begins within an instruction, as in an oops.
+// If a listing for x86 begins within an instruction, as in an oops, an instruction must still begin
+// at the failed offset.
 func TestLinesOfX86(t *testing.T) {
 	got := Lines(X86, bytesOf(t, "00 00 0f 1f 44 00 00 48 8b 07 48 89 50 10 c3 48 83 04 25 08 00"), 10)
 	want := []string{
@@ -55,7 +56,8 @@ func TestLinesOfArm64(t *testing.T) {
 	}
 }
 
-// Every part of a listing has a line, whatever its bytes are.
+// Lines must mark exactly one instruction, and must return at most one line for each byte, whatever
+// the bytes are.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("\x48\x89\x50\x10\xc3"), uint8(1), false)
 	f.Add([]byte("\x66\x66\x66\x2e\x0f\x1f\x84\x00"), uint8(3), true)
@@ -81,7 +83,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// Begins recognizes the offsets at which instructions begin, in code that begins with endbr64.
+// Begins must recognize the offsets at which instructions begin, in code that begins with endbr64.
 func TestBegins(t *testing.T) {
 	code := bytesOf(t, "f3 0f 1e fa 53 e8 3a 00 00 00 89 c3 0f af c6 c3")
 	var got []int

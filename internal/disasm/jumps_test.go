@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Jumps returns the targets outside of the code, also of conditional jumps, but not of calls. The
-// first byte after the code is outside. A computed jump, and an unknown instruction, may lead
-// anywhere. llvm-mc has assembled the bytes.
+// Jumps must return the targets outside of the code, also of conditional jumps, but not of calls.
+// The first byte after the code is outside. Code with a computed jump or an unknown instruction may
+// jump anywhere, so Jumps must return no targets. llvm-mc has assembled the bytes.
 func TestJumps(t *testing.T) {
 	for _, tt := range []struct {
 		machine    Machine
@@ -65,7 +65,7 @@ func TestJumps(t *testing.T) {
 	}
 }
 
-// Jumps reads nothing beyond the code, and each instruction has a size.
+// Jumps must not read beyond the code, and each instruction must have a size.
 func FuzzJumps(f *testing.F) {
 	f.Add([]byte("\x40\x00\x00\x14\x60\x00"), uint8(1))
 	f.Add([]byte("\x17\x13\x00\x00\x67\x00\x03\xff"), uint8(2))
