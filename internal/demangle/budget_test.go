@@ -66,8 +66,8 @@ func TestTheBudgetEndsTheWork(t *testing.T) {
 	}
 }
 
-// The budget changes no name in the installed C++ and LLVM libraries. Names with an unresolved name
-// or a pack may differ, since the copy corrects them.
+// The budget must not change the text of any name in the installed C++ and LLVM libraries. Names
+// with an unresolved name or a pack are not compared, since the copy corrects the library's text.
 func TestNamesAreThoseOfTheLibrary(t *testing.T) {
 	step := 20 // one of 20 names is compared
 	if os.Getenv("TEST_LONG") == "1" {

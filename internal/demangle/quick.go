@@ -74,7 +74,8 @@ const (
 // A span is the elements [lo,hi) of a list.
 type span struct{ lo, hi int }
 
-// A use is a set of reasons why a part of a mangled name may have another text elsewhere.
+// A use is a set of things that determine the text of a part of a mangled name. If one of them
+// differs elsewhere, the same part may have another text there.
 type use uint8
 
 const (
@@ -83,7 +84,7 @@ const (
 	usesAuto                     // a parameter of a lambda
 )
 
-// A form is the set of a type's properties that matter when its text is extended.
+// A form is a set of properties of a type or name. They determine how text is added to it.
 type form uint16
 
 const (
@@ -98,13 +99,14 @@ const (
 	special  // a name that ends in a conversion, constructor or destructor
 )
 
-// several is the set of forms that are not exactly one type.
+// several is the set of forms of a piece that is not exactly one type.
 const several = pack | expanded | empty
 
 // An ident is the part of a class's name that the class's constructors repeat.
 type ident struct{ lo, hi int32 }
 
-// A piece is a type or a name: a part of Quick.b, or of Quick.side.
+// A piece is the text [lo,hi) of a type or a name: in Quick.side if beside is set, otherwise in
+// Quick.b.
 type piece struct {
 	lo, mid, hi int32
 	last        ident

@@ -135,9 +135,9 @@ func TestQuickNamesAllocateTheirTextOnly(t *testing.T) {
 // A made generates mangled names by the grammar, many of them invalid.
 type made struct{ *rand.Rand }
 
-// one returns a random one of the given texts, with placeholders replaced: T for a type, A for
-// template arguments, N for a name, I for an identifier, F for a function with its parameters. A
-// word with the prefix "|" is literal, without the prefix.
+// one returns one of the given texts, chosen at random. It replaces the word T by a type, A by
+// template arguments, N by a name, I by an identifier, and F by a function with its parameters. It
+// removes blanks, and the prefix "|" of other words.
 func (m made) one(depth int, of ...string) string {
 	var b strings.Builder
 	for _, part := range strings.Split(of[m.IntN(len(of))], " ") {

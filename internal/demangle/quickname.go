@@ -132,7 +132,7 @@ func (q *Quick) unshown() {
 	q.b = q.b[:at]
 }
 
-// again writes the part [lo,hi) of the output once more.
+// again appends a copy of [lo,hi) of the output to the output.
 func (q *Quick) again(lo, hi int32) {
 	if len(q.b)+int(hi-lo) > maxQuickShown {
 		q.fail()

@@ -179,8 +179,8 @@ func (q *Quick) pointer(c byte, t piece, subs int) piece {
 			}
 			q.b = q.b[:len(q.b)-1]
 			t.form = lvalue
-			// the text of candidates has changed: only template parameters are allowed, since
-			// substitution rereads their arguments
+			// The text of the candidates from subs on has changed. Only template parameters are
+			// allowed, since substitution writes their arguments again.
 			for i := range q.subs[subs:] {
 				if p := &q.subs[subs+i]; p.param == 0 {
 					q.fail()
@@ -267,7 +267,7 @@ func (q *Quick) member(subs int) (t piece) {
 		q.fail()
 		return t
 	}
-	// the texts of the class and the member change places: the candidates need copies
+	// the class and the member change places in b, so each candidate needs a copy of its text
 	for i := range q.subs[subs:] {
 		q.aside(&q.subs[subs+i])
 	}

@@ -192,8 +192,9 @@ func (c Counts) Early() string {
 	return "some addresses were printed with a name from symbols, but without a line, because the wait ended before their debug information was found or inflated; give a longer --wait, such as --wait 5m"
 }
 
-// Proofs returns lines about raw backtraces: how the files of frames were proved, each base proved
-// only by calls, and the addresses without code. Lines with a count of 0 are left out.
+// Proofs returns lines about raw backtraces: how the files of frames were proved, the load
+// addresses that only calls have proved, and the number of addresses without code. It leaves out
+// lines with a count of 0.
 func (c Counts) Proofs() (lines []string) {
 	var parts []string
 	for _, p := range []struct {

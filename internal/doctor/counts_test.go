@@ -20,7 +20,7 @@ func mustID(t *testing.T, digits string) buildid.ID {
 	return id
 }
 
-// The counts of inputs are added up by module, and printed by name.
+// The counts of all inputs must be added up by module, and printed by module name.
 func TestWhatStayedUnresolvedIsAddedUp(t *testing.T) {
 	one, two := mustID(t, "aabb"), mustID(t, "ccdd")
 	in := func(id buildid.ID, name string, n int64) symbolize.Unresolved {
@@ -65,7 +65,7 @@ func TestWhatStayedUnresolvedIsAddedUp(t *testing.T) {
 	}
 }
 
-// A sum keeps few modules and few bytes of names, and loses no count.
+// A Sum must keep few modules and few bytes of names, but lose no count.
 func TestTalliesAreBounded(t *testing.T) {
 	for _, test := range []struct {
 		name    string

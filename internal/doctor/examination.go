@@ -43,7 +43,8 @@ func (x *Examination) line(verdict, format string, args ...any) {
 	fmt.Fprintf(x.W, "  %-4s %s\n", verdict, wording.Line(fmt.Sprintf(format, args...)))
 }
 
-// A clientState is a part of a Client for this module only: see [access.Debuginfod].
+// A clientState has the methods of a Client that only this module may call: see
+// [access.Debuginfod].
 type clientState interface {
 	CacheInfo() access.CacheInfo
 	Probe(ctx context.Context, server string, id buildid.ID) access.ProbeResult

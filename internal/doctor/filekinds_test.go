@@ -33,7 +33,8 @@ func TestFilesThatAreNoLogs(t *testing.T) {
 	}
 }
 
-// Markup is looked for only in the first bytes of a report, since plain text must cost nothing.
+// Only the first maxSniffed bytes of a report must be searched for markup, since plain text must
+// cost little.
 func TestMarkupFarIntoAReportIsNotReported(t *testing.T) {
 	text := []byte(strings.Repeat("text\n", 1+maxSniffed/len("text\n")))
 	for before, want := range map[int]string{

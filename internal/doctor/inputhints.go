@@ -64,7 +64,7 @@ func (s *Sniffer) lookHead(b []byte) {
 	}
 }
 
-// SetPast sets whether an earlier run has printed the following text.
+// SetPast sets whether an earlier run has already printed the text that Look gets from now on.
 func (s *Sniffer) SetPast(past bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,8 +106,8 @@ func NotProfile(start []byte, name string) string {
 	return ""
 }
 
-// misread reports whether an input is read in another format than begins, the format of its first
-// bytes. A container log, JSON lines or a journal may be read as any kind of log.
+// misread reports whether an input is read in a format that does not fit begins, the format of its
+// first bytes. A container log, JSON lines or a journal may be read as any kind of log.
 func (r Reading) misread(begins input.Format) bool {
 	switch begins {
 	case input.Auto, input.Markup, r.Format:

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Advice that helps several modules is printed once, with the names of three.
+// Advice that helps several modules must be printed once, with the names of at most three modules.
 func TestAdviceIsPrintedOnce(t *testing.T) {
 	var a advice
 	for _, m := range []struct{ text, module string }{

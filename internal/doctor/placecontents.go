@@ -16,9 +16,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// useless returns the user's places that could not help, each as a part of a sentence. Places that
-// were reported at the start are left out. roots describe the symbol paths. asked reports whether a
-// module has the build ID.
+// useless returns the user's places that could not help to resolve a module, each as a part of a
+// sentence. It leaves out places that were reported at the start. roots describe the symbol paths.
+// asked reports whether a module of the log has a build ID.
 func (s *Search) useless(roots []root, asked func(buildid.ID) bool) (all []string) {
 	for i, p := range s.Places() {
 		if p.Flag == systemPlace || p.Flag == imageFlag || p.problem() != nil {

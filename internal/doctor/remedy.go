@@ -99,7 +99,8 @@ type needs struct {
 	reason                     string // reason for the module with the most addresses, with advice
 }
 
-// needsOf returns the needs of modules, which must be sorted.
+// needsOf returns the files, flags and packages that would resolve modules. modules must be sorted,
+// the module with the most addresses first.
 func (r *remedier) needsOf(modules []symbolize.Unresolved) (n needs) {
 	for _, u := range modules {
 		known := r.module(u.ID, u.Name)
@@ -141,7 +142,7 @@ func (n *needs) imageFlags() []string {
 	}
 }
 
-// flags returns the other flags that would help.
+// flags returns advice about the flags, other than --image, that would help.
 func (n *needs) flags() (all []string) {
 	if n.pending {
 		all = append(all, "--wait "+longWait+" waits longer for debug files")

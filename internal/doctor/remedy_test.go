@@ -31,7 +31,7 @@ func makeFiles(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// The summary names the remedies that files on this machine suggest.
+// The summary must name the remedies that files on this machine suggest.
 func TestRemedies(t *testing.T) {
 	inventory, err := os.ReadFile(filepath.Join("..", "..", "testdata", "debug", ".build-id", inventoryID[:2], inventoryID[2:]+".debug"))
 	if err != nil {
@@ -122,7 +122,7 @@ func TestDebugPackages(t *testing.T) {
 	}
 }
 
-// However often a module's name is in dpkg's lists, few files are opened for it.
+// At most maxOpened files may be opened for a module, however often its name is in dpkg's lists.
 func TestFewFilesOfPackagesAreOpened(t *testing.T) {
 	dir := t.TempDir()
 	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "debug", ".build-id", inventoryID[:2], inventoryID[2:]+".debug"))
@@ -144,8 +144,8 @@ func TestFewFilesOfPackagesAreOpened(t *testing.T) {
 	}
 }
 
-// Lists are read in blocks, up to a number of bytes. A line that begins in one block and ends in
-// the next is whole.
+// eachBlock must read a list in blocks, up to a number of bytes. It must pass on whole lines, even
+// if a line begins in one block and ends in the next.
 func TestBlocksOfAList(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.list")
 	makeFiles(t, filepath.Dir(path), map[string]string{"p.list": "/.\n/usr\n/usr/bin\n/usr/bin/x"})

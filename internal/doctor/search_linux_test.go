@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// Whatever file a flag names, the reason why it provides no debug files is reported. Pipes are not
-// opened.
+// For any kind of file that a flag names, the reason why it cannot provide debug files must be
+// reported. Pipes must not be opened.
 func TestPlacesInWhichNothingCanBeFound(t *testing.T) {
 	dir := t.TempDir()
 	plant := map[string]error{

@@ -114,11 +114,13 @@ func (b *Build) bits() int64 {
 	return bitsOfCall*calls + bitsOfSymbol*(symbols+codes)
 }
 
-// fits reports whether the evidence distinguishes this file from the other builds.
+// fits reports whether the evidence for b suffices to single b out among the given number of
+// builds.
 func (b *Build) fits(builds int) bool { return b.bits() >= bitsOfBuild+int64(bits.Len(uint(builds))) }
 
-// WriteBuilds sorts builds, and writes each build that fits, or may fit, the log called label. It
-// reports whether exactly one fits. addresses is the number of the log's addresses without a name.
+// WriteBuilds sorts builds by their evidence, and writes each build that fits the log, or may fit
+// it. It reports whether exactly one fits. label is the name of the log. addresses is the number of
+// the log's addresses without a name.
 func WriteBuilds(w io.Writer, label string, builds []Build, addresses int64) (one bool) {
 	slices.SortStableFunc(builds, func(a, b Build) int {
 		return cmp.Or(cmp.Compare(b.bits(), a.bits()), strings.Compare(a.Path, b.Path))

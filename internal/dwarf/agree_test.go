@@ -25,7 +25,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// llvmSymbolizer is the oracle of TestAgreement.
+// llvmSymbolizer is the program with whose answers TestAgreement compares ours.
 const llvmSymbolizer = "llvm-symbolizer-19"
 
 const (
@@ -435,8 +435,8 @@ func checkTiers(t *testing.T, o *object.File, l testLinks, d *Data, addr uint64,
 	}
 }
 
-// compare looks all addresses up. It returns the number of frames, and the number of differing
-// frames by the part that differs.
+// compare looks all addresses up. It returns the number of compared frames, and the number of
+// differing frames by the part that differs: see difference.
 func compare(t *testing.T, o *object.File, l testLinks, addrs []uint64, want [][]plainFrame) (n int, classes map[string]int) {
 	t.Helper()
 	d := l.open(t, o)

@@ -1,6 +1,6 @@
 package dwarf
 
-// lineAt returns the row of addr.
+// lineAt returns the row of the line table for addr, as Lookup finds it.
 func (u *unit) lineAt(addr uint64) lineHit {
 	row, cold := u.beginLine(addr)
 	if cold != nil {
@@ -10,7 +10,7 @@ func (u *unit) lineAt(addr uint64) lineHit {
 	return row
 }
 
-// coldLine returns the row of addr from a run of the whole program.
+// coldLine returns the row for addr from a run of the whole line program.
 func (u *unit) coldLine(addr uint64) lineHit {
 	c := u.beginCold(addr)
 	if c == nil {

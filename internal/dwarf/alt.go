@@ -10,7 +10,8 @@ func (v value) isAlt() bool {
 }
 
 // altName is entryName for the entry at off in the supplementary file. name is the plain name found
-// so far. altName returns name unless it is missing or the entry has a linkage name.
+// so far. altName returns the entry's name if name is missing or the entry has a linkage name.
+// Otherwise it returns name.
 func (l *links) altName(off uint64, name strRef, declared bool) (strRef, bool) {
 	alt := l.supplementary()
 	if alt == nil {

@@ -20,7 +20,8 @@ func (b *budget) begin() {
 	b.work, b.err = maxWork, nil
 }
 
-// continues makes b continue a lookup of another Data, with its remaining steps.
+// continues gives b the steps that are left in another Data's budget for the current lookup, so
+// that b continues that lookup.
 func (b *budget) continues(of *budget) { b.tick, b.work, b.err = of.tick, of.work, nil }
 
 // spend takes n steps from the budget of the current lookup. If fewer steps are left, it takes

@@ -14,7 +14,7 @@ import (
 )
 
 // In strict DWARF 2, GCC describes the cold part of a function as another function. Lookup and Walk
-// find the calls inlined into the cold part, regardless of earlier lookups.
+// must find the calls inlined into the cold part, regardless of earlier lookups.
 func TestCallsInColdParts(t *testing.T) {
 	for _, flags := range []string{"-O2", "-O3 -ffunction-sections"} {
 		t.Run(flags, func(t *testing.T) {

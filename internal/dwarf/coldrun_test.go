@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// apart is an argument for Beside that calls run in another goroutine.
+// apart is an argument for Beside: it calls run in another goroutine.
 func apart(run func()) (wait func()) {
 	done := make(chan struct{})
 	go func() {
@@ -21,8 +21,8 @@ func apart(run func()) (wait func()) {
 	return func() { <-done }
 }
 
-// Another goroutine may run a long line program. This changes neither answers nor costs, and the
-// kept rows or sequences give the same answers as a run of the whole program.
+// If another goroutine runs a long line program, neither answers nor costs may change. The kept
+// rows or sequences must give the same answers as a run of the whole program.
 func TestColdRunsInAnotherGoroutineChangeNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const size = 1000 // bytes of opcodes of a sequence; it has at least as many bytes of code
@@ -96,7 +96,7 @@ func TestColdRunsInAnotherGoroutineChangeNothing(t *testing.T) {
 	}
 }
 
-// A fault in the other goroutine becomes a fault of the lookup.
+// A fault in the other goroutine must become a fault of the lookup.
 func TestFaultsOfColdRunsArePassedOn(t *testing.T) {
 	gone, err := syscall.Mmap(-1, 0, 2*apartProgram, syscall.PROT_NONE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {

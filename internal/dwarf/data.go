@@ -30,7 +30,8 @@ type Frame struct {
 
 	File    string // as recorded: joined with its directories, not cleaned; "" if unknown
 	CompDir int    // bytes of File that are the compilation directory and its separator
-	// bytes of File before the file's name as recorded, which may itself begin with directories
+	// bytes of File before the recorded name of the file; that name may itself begin with
+	// directories
 	Dir int
 
 	PlainFile bool // File is printable ASCII
@@ -211,10 +212,10 @@ func (d *Data) firstErr(u *unit) error {
 	return d.err
 }
 
-// Beside makes long lookups call start with a function run, which does a part of their work. run
-// reads nothing that the rest of the lookup writes. start calls run, in this or in another
-// goroutine, and returns a function that waits for the end of run. Beside must come before the
-// first Lookup.
+// Beside lets long lookups do a part of their work in another goroutine. They call start with this
+// part as the function run, which reads nothing that the rest of the lookup writes. start calls
+// run, in this or in another goroutine, and returns a function that waits for the end of run.
+// Beside must come before the first Lookup.
 func (d *Data) Beside(start func(run func()) (wait func())) { d.beside = start }
 
 // Footprint returns the bytes of heap held by parsed units and tables. It only adds up counters. It

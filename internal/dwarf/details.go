@@ -35,7 +35,8 @@ type Declaration struct {
 func (d *Data) WithDetails() { d.detailed = true }
 
 // details returns the Details of the frame for an entry in hu. discriminator is the discriminator
-// of that frame. The second result is the discriminator of the call, for the caller's frame.
+// of that frame. The second result is the discriminator of the call that the entry describes, for
+// the caller's frame.
 func (u *unit) details(hu *unit, entry, discriminator uint32) (*Details, uint32) {
 	v := &Details{Discriminator: discriminator, Declared: u.declaration(hu, entry), Entry: hu.off + uint64(entry) + 1}
 	var call uint32
