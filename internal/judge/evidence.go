@@ -80,7 +80,7 @@ func (e *Evidence) refutes(m *Image) bool {
 	}
 	bits := e.bits()
 	if e.Contradicted > 0 && !m.Given {
-		// the agreeing frames may be in parts that did not change
+		// another build may have the same code at the agreeing frames: they prove nothing
 		bits -= callBits*len(e.Called) + e.Linked
 	}
 	return bits < proofBits && (!m.Given || len(e.Failed) > 1)

@@ -218,11 +218,12 @@ func TestFramesOfOneStackGoTogether(t *testing.T) {
 	}
 }
 
-// A frame that calls could link to its neighbours in the file, but do not, needs four calls, or six
-// if no call precedes its address. If a call leads elsewhere, no number of calls is enough, except
-// in an operator's file and in a signal trampoline. Frames without neighbours in the file need no
-// calls. If the base of the file is inferred, an unclear call, or a call that leads elsewhere,
-// leaves a frame unproven unless another call links it.
+// A frame that no call links to its neighbour in the file is located only if enough frames follow
+// calls: four, or six if the frame itself follows no call. If a call between the two leads to
+// another function, the frame stays unproven, except in an operator's file and in a signal
+// trampoline. A frame without neighbours in the file needs no link. If the base of an operator's
+// file was inferred, a call that leads, or may lead, to another function leaves the frame unproven
+// unless another call links the frame.
 func TestFramesThatNoCallConnects(t *testing.T) {
 	_, returns := thisProgram(t)
 	given := verdict{image: &Image{Path: "/opt/shop", Given: true}}
@@ -376,9 +377,9 @@ func TestNoFaultIsWithinAnInstruction(t *testing.T) {
 }
 
 // GCC's AddressSanitizer follows frame pointers: in a program without frame pointers, the last
-// frame of a stack may be outside the code. One such address is neutral. A second, different
-// address counts against the file. So does an address outside the code within a stack, and one that
-// is from an unwinder that reads tables.
+// frame of a stack may be outside the code. One such address counts neither for nor against the
+// file. These count against the file: a second, different address; an address outside the code
+// within a stack; an address outside the code from an unwinder that reads tables.
 func TestALastFrameOutsideTheCode(t *testing.T) {
 	m, returns := thisProgram(t)
 	outside := m.lowest() + 1
@@ -415,9 +416,9 @@ func TestALastFrameOutsideTheCode(t *testing.T) {
 	}
 }
 
-// A frame outside the code, as unwinders that follow frame pointers print it, refutes the file only
-// if too few other frames prove the file. The number of these other frames decides which error the
-// frame outside the code gets.
+// Unwinders that follow frame pointers may print a frame outside the code. If fewer than four other
+// frames follow calls, this frame refutes the file: it gets ErrNotCode, and no frame is located.
+// With four or more, it gets ErrStray, and the other frames are located.
 func TestFramesOutsideTheCodeOfAProvedFile(t *testing.T) {
 	m, returns := thisProgram(t)
 	for calls, want := range map[int]error{1: ErrNotCode, 3: ErrNotCode, 4: ErrStray, 8: ErrStray} {

@@ -11,8 +11,8 @@ import (
 type verdict struct {
 	// module fields of the first frame that named the module; see verdictOfModule
 	first dialect.Frame
-	// path of a file that was tried for frames without a module, before any frame named it; empty
-	// for other files
+	// path of a file that was tried for frames without a module; empty if a frame had named the
+	// file before
 	unnamed string
 	image   *Image
 	file    sum // identity of the image
@@ -45,8 +45,8 @@ type verdict struct {
 	sizes map[sizedName]sized // functions of a kernel that were looked up
 }
 
-// evidence returns the evidence of a stack about the file. It drops the evidence of the stack
-// before.
+// evidence returns the evidence about the file from the stack with this number. It drops the
+// evidence from the previous stack.
 func (v *verdict) evidence(stack int) *Evidence {
 	if v.here == nil || v.stack != stack {
 		v.here, v.stack = new(Evidence), stack
@@ -92,8 +92,9 @@ func keyOf(f *dialect.Frame) moduleKey {
 	return key
 }
 
-// verdictOfModule is verdictFor with the file for the module of f. p is the module's mapping in its
-// process, or nil if unknown.
+// verdictOfModule returns the verdict with this key. For a new verdict, it opens the file of f's
+// module. p is the module's mapping in its process, or nil if unknown. The result is nil if the
+// trace has too many modules.
 func (t *Trace) verdictOfModule(key moduleKey, f *dialect.Frame, p *ProcessMap) *verdict {
 	return t.verdictFor(key, func(v *verdict) *Image {
 		v.first = dialect.Frame{LoggedPlace: dialect.LoggedPlace{Module: f.Module, ID: f.ID, Prefix: f.Prefix, Addr: f.Addr, Program: f.Program, Deleted: f.Deleted}}

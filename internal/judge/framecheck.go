@@ -46,7 +46,7 @@ type check struct {
 	linked  bool
 	astray  bool // a call between this frame and a neighbour leads to another function
 	unclear bool // a direct call between this frame and a neighbour may lead to another function
-	// a neighbour is in the same x86-64 file, and the outer frame of the two follows a call
+	// a neighbouring frame is in the same x86-64 file, and the caller's address follows a call
 	beside  bool
 	run     run
 	runs    bool // run is set
@@ -255,7 +255,9 @@ func (c *check) needsNoCall(f *Frame) bool {
 	return !c.known
 }
 
-// missCall notes that the return address of f follows no call.
+// missCall records that the return address of f follows no call, unless f needs no call. If the
+// previous frame may be a signal trampoline whose file is missing, missCall sets c.faults instead
+// of an error.
 func (c *check) missCall(f *Frame) {
 	m := c.of.image
 	// A distance from a symbol that is right only modulo the page size proves less than an exact
@@ -274,21 +276,22 @@ func (c *check) missCall(f *Frame) {
 	}
 }
 
-// agree notes that the file has the frame's symbol or code at the logged address.
+// agree records that the file has the frame's symbol or code at the logged address.
 func (c *check) agree() {
 	c.of.all.Symbols++
 	c.here.Symbols++
 }
 
-// weigh notes a fact with this weight in bits. Only the heaviest such fact counts for a file.
+// weigh records a fact with this weight in bits. Of all such facts about a file, only the heaviest
+// counts.
 func (c *check) weigh(bits int) {
 	c.of.all.Linked = max(c.of.all.Linked, bits)
 	c.here.Linked = max(c.here.Linked, bits)
 }
 
-// stray notes that the file has no code at the address of a frame. For the last frame of a stack,
-// this is a failure only if an earlier stack has ended at a different address outside the code.
-// Calls before the other frames have to prove the file.
+// stray records that the file has no code at the address of a frame. In the last frame of a stack,
+// this is a failure only if an earlier stack has ended at a different address outside the code. If
+// it is not a failure, calls before the other frames still have to prove the file.
 func (c *check) stray(last bool) {
 	if !last || c.of.all.Stray != 0 && c.of.all.Stray != c.addr {
 		c.fail()
@@ -297,7 +300,7 @@ func (c *check) stray(last bool) {
 	c.of.all.Stray = c.addr
 }
 
-// fail notes that the address follows no call, or is outside the file's code.
+// fail records the frame's address as a failure: it follows no call, or is outside the file's code.
 func (c *check) fail() {
 	addOnce(&c.of.all.Failed, c.addr)
 	addOnce(&c.here.Failed, c.addr)
@@ -309,7 +312,7 @@ func (c *check) agreesAlone() bool {
 	return c.verified == BySymbol || c.verified == ByCode || c.trampoline
 }
 
-// contradict notes that the file has different code at the address.
+// contradict records, as a failure, that the file has different code at the address.
 func (c *check) contradict() {
 	c.fail()
 	c.here.Contradicted++
@@ -430,15 +433,15 @@ func (c *check) isTooYoung() bool {
 	return c.of.image.Younger && !c.agreesAlone() && (!c.here.placesInYounger() || !c.linked && c.verified == "")
 }
 
-// isUnconnected reports whether no call links f to a neighbouring frame, which makes the file
-// doubtful. The file is not in doubt if f alone proves it. Frames in footnotes are never
-// unconnected: footnotes list each address once, so the next address is not the caller.
+// isUnconnected reports whether no call links f to a neighbouring frame, so that the file is in
+// doubt. It returns false if f alone proves the file. It also returns false for frames in
+// footnotes: footnotes list each address once, so the next address is not the caller.
 //
 // A file that symfilter found is in doubt if a call between f and a neighbour leads to another
-// function. It is also in doubt if a call should link the two and too few other calls prove the
-// file: see unlinkedCalls. An operator's file is in doubt only if its base was inferred and a call
-// between f and a neighbour may lead to another function. Another build may have the same beginning
-// and end.
+// function. It is also in doubt if a call should link f to a neighbour, and too few other frames
+// follow calls: see unlinkedCalls. An operator's file is in doubt only if its base was inferred,
+// and a call between f and a neighbour leads, or may lead, to another function. Another build may
+// have the same code at the beginning and end of the file.
 func (c *check) isUnconnected(f *Frame) bool {
 	v, needed := c.of, unlinkedCalls
 	if c.verified == "" {

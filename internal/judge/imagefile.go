@@ -117,7 +117,8 @@ func (m *Image) biasOfMap(entry *dialect.Map) (bias uint64, ok bool) {
 	return m.biasOfMapIn(entry, 0)
 }
 
-// biasOfMapIn is biasOfMap for a segment with these flags.
+// biasOfMapIn returns the load bias of the file if the mapping belongs to a loaded segment that has
+// all these flags.
 func (m *Image) biasOfMapIn(entry *dialect.Map, flags elf.ProgFlag) (bias uint64, ok bool) {
 	for _, s := range m.Segments {
 		if s.Type != elf.PT_LOAD || s.Flags&flags != flags {
@@ -277,8 +278,8 @@ func (m *Image) symbolsNamed(file *object.File, name string) []object.Symbol {
 	return file.SymbolsNamed(name)
 }
 
-// visitedSymbols is symbols for a file that is open only during a visit. It removes the names from
-// the symbols, because they are invalid after the visit.
+// visitedSymbols returns the symbols with this name in a file that is open only during a visit. It
+// removes the names from the symbols, because they are invalid after the visit.
 func (m *Image) visitedSymbols(name string) (all []object.Symbol) {
 	m.visit(func(file *object.File) { all = slices.Clone(m.symbolsIn(file, name)) })
 	for i := range all {

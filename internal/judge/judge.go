@@ -55,7 +55,7 @@ type Trace struct {
 	apart bool // frames name their process by number
 	known known
 
-	// Results of the last call of Judge: see Known.
+	// Results of the last call of Judge, for Known.
 	checks []check // nil after many frames
 	began  int     // number of the stack before the frames
 	steady bool    // each frame took only its own steps: no file was searched or opened
@@ -188,8 +188,8 @@ func (t *Trace) compareAll(frames []*Frame, of []*verdict) []check {
 	return checks
 }
 
-// follow sets the fields of c that depend on the previous frame. The parameter of is the previous
-// frame, and before is the check of that frame.
+// follow sets the fields of c that depend on the previous frame. The second argument is the check
+// of the previous frame, and the third is that frame.
 func (c *check) follow(f *Frame, before *check, of *Frame) {
 	c.called = c.called || f.Number == of.Number+1 && before.located()
 	if c.mayFault = before.mayBeTrampoline(of); c.mayFault {
@@ -197,8 +197,9 @@ func (c *check) follow(f *Frame, before *check, of *Frame) {
 	}
 }
 
-// linkAll adds the evidence from the order of the frames: the last frame of each stack, and the
-// calls that lead to the frames.
+// linkAll adds the evidence that depends on neighbouring frames. It examines whether a frame
+// outside the code is the last of its stack, and whether the callers' calls lead to the called
+// frames.
 func (t *Trace) linkAll(frames []*Frame, checks []check) {
 	for i := range checks {
 		if c := &checks[i]; c.strays {
@@ -282,8 +283,8 @@ func (t *Trace) EndStack() {
 	t.stack.Stack++
 }
 
-// Lasts returns the number of lines for which a trace is kept after its last frame. It is larger if
-// frames name their process, as in reports of Valgrind, whose errors are far apart.
+// Lasts returns the number of log lines for which the trace is kept after its last frame. If frames
+// name their process, as in reports of Valgrind, errors are far apart, so the number is larger.
 func (t *Trace) Lasts() int64 {
 	if t.apart {
 		return dialect.FactLines

@@ -108,9 +108,9 @@ func (k *moved) loadedAt(bias uint64) {
 	}
 }
 
-// tryMoves tries at most maxMoves biases that put f into the file's code, and accepts the only one
-// that fits. The file must then have the code that the log lists. If the log lists no code, the
-// method fits decides.
+// tryMoves tries at most maxMoves biases that put f into the file's code. A bias fits if the file
+// then has the code that the log lists. If the log lists no code, the method named fits decides.
+// tryMoves accepts a bias only if it is the only one that fits.
 func (t *Trace) tryMoves(m *Image, k *moved, f *Frame) {
 	listed := f.Listed != nil && len(f.Listed.Units) > 0
 	if !listed && len(k.returns) < sureCalls || t.worked > maxBiasWork || t.quota().Left() < 0 {

@@ -24,7 +24,7 @@ type sizedName struct {
 	size uint64
 }
 
-// A sized is the function of a sizedName in a file.
+// A sized is the result of the search in a file for a function with a logged name and size.
 type sized struct {
 	addr, size uint64 // address of its code in the file; size is 0 if unknown
 	unsure     bool   // the size proves nothing

@@ -8,9 +8,10 @@ import (
 )
 
 // Two kinds of return addresses have a known location in their file: the code at which a program
-// begins, and a signal trampoline. A frame there weighs the logarithm of the number of biases
-// tried, since only one bias puts it there. The logarithm of the number of possible frames is
-// subtracted. One more bit is subtracted, because a trace need not have such a frame.
+// begins, and a signal trampoline. A frame at such a location is evidence for a bias, since only
+// one of the tried biases puts it there. Its weight is the logarithm of the number of biases tried,
+// minus the logarithm of the number of frames that may be there. One more bit is subtracted,
+// because a trace need not have such a frame.
 
 // placeBits returns the weight, in bits, of a frame at a location that the file has once. choices
 // is the number of frames that may be there.
@@ -54,7 +55,7 @@ func (e *election) startBits(i int, bias uint64) float64 {
 		if i == len(e.frames)-1 {
 			choices = 1
 		}
-		// callBits is added for this frame, too
+		// the caller also adds callBits for this frame: do not count them twice
 		return max(0, e.placeBits(choices)-e.callBits(i, bias))
 	}
 	main := e.image.mainRange()

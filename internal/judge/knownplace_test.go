@@ -177,8 +177,9 @@ func TestFramesOfAnotherBuildGetFewWrongNames(t *testing.T) {
 	}
 }
 
-// stackBelow returns n return addresses and one in main, whose call leads to the function of the
-// previous address, or is through a pointer.
+// stackBelow returns the n return addresses of a random stack, and then one in main. The call
+// before the address in main leads to the function of the previous address, or is through a
+// pointer.
 func (g *callGraph) stackBelow(rng *rand.Rand, n int, inMain []uint64) (addrs []uint64) {
 	for {
 		addrs = g.stack(rng, n)
@@ -195,9 +196,9 @@ func (g *callGraph) stackBelow(rng *rand.Rand, n int, inMain []uint64) (addrs []
 	}
 }
 
-// namesMoved judges a stack that ends at the entry, in a process of another build: the code from
-// the function of one frame on has moved. It returns the number of located frames, and the number
-// of frames located in a wrong function.
+// namesMoved judges a stack that ends at the entry, from a process that ran another build: there,
+// all code from the function of one of the frames on has moved. It returns the number of located
+// frames, and the number of frames located in a wrong function.
 func (g *callGraph) namesMoved(rng *rand.Rand, addrs []uint64, entry uint64) (found, misnamed int) {
 	moved := 16 * (1 + rng.Uint64N(1<<12))
 	from, _, _ := g.m.File.UnwindRange(draw(rng, addrs, 1)[0] - 1)

@@ -33,7 +33,8 @@ type knownModule struct {
 	weighed    [readings]weighing
 }
 
-// maxKnownFrames bounds the frames of a call of Judge whose stacks may become known.
+// maxKnownFrames bounds the frames of a call of Judge. After a call with more frames, no stack
+// becomes known.
 const maxKnownFrames = 1024
 
 // EndOfStack returns the index of the first frame after the stack of frame i, among the frames of
@@ -140,8 +141,8 @@ func (k *KnownStack) add(f *Frame, c *check) bool {
 	return true
 }
 
-// weigh sets the counts of the Offsetted frames, as Trace.read does for a trace. It returns false
-// if a file cannot be read, or if a frame contradicts asVaddr.
+// weigh sets the counts of Offsetted frames for and against each reading, as Trace.read does for a
+// trace. It returns false if a file cannot be read, or if a frame contradicts asVaddr.
 func (k *KnownStack) weigh(t *Trace, frames []*Frame) bool {
 	for i, f := range frames {
 		if f.Kind != dialect.Offsetted {
@@ -225,7 +226,8 @@ func (t *Trace) locatesAll(stacks []*KnownStack, steps int) (state StackState, o
 	return state, true
 }
 
-// again returns the run of an equal frame in the trace t.
+// again returns r as it is in the trace t: if only a trace identifies the run, t replaces that
+// trace.
 func (t *Trace) again(r run) run {
 	if r.trace != 0 {
 		r.trace = t.serial
@@ -233,7 +235,8 @@ func (t *Trace) again(r run) run {
 	return r
 }
 
-// count adds the evidence of the stack with this number to v.
+// count adds the evidence m of a known stack to v. The argument stack is the number of that stack
+// in v's trace.
 func (v *verdict) count(m *knownModule, stack int) {
 	for _, addr := range m.evidence.Called {
 		addOnce(&v.all.Called, addr)

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// A call leads to the called frame by coincidence more often in some files than in others. The
-// weight by distance is a lower bound for all files. If a trace lacks only a few bits, refine
-// counts such calls in its file.
+// In some files, calls lead to the called frame by coincidence more often than in other files. The
+// weight by distance is a lower bound for all files. If a trace lacks only a few bits of evidence,
+// refine counts the coincidences in the trace's file.
 
 const (
 	refinedBits = 10      // maximum bits that the evidence may lack for the calls to be counted

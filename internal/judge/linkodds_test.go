@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Among sampled positions, calls lead to the next frame by coincidence about as often as among all
-// positions.
+// In a sample of positions, calls must lead to the next frame by coincidence about as often as in
+// all positions.
 func TestSampledLinksAreAsRareAsAll(t *testing.T) {
 	const path = "/lib/x86_64-linux-gnu/libc.so.6"
 	testenv.Need(t, path)

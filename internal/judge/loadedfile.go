@@ -2,9 +2,10 @@ package judge
 
 import "github.com/symfilter/symfilter/internal/dialect"
 
-// A run is a file that a process has loaded, as far as the log identifies the process. If a stack
-// refutes the file, the whole run is refuted, including later traces: frames in parts of the file
-// that have not moved would still agree.
+// A run is a file as loaded by one process. If the log does not identify the process, the load bias
+// identifies the run; without a bias, its trace does. If a stack refutes the file, the whole run is
+// refuted, including later traces: frames in parts of the file that have not moved would still
+// agree.
 type run struct {
 	file    sum
 	process uint64 // 0 if the log does not show it
@@ -69,7 +70,7 @@ func (t *Trace) refuteRuns(frames []*Frame, checks []check) {
 	}
 }
 
-// useRun notes that c's frame was located.
+// useRun records that c's frame was located in the file of c.run.
 func (t *Trace) useRun(c *check) {
 	if used, _ := t.Memory.runs.get(c.run, maxRuns); !used.named {
 		t.Memory.runs.put(c.run, usage{true, used.refuted}, maxRuns)

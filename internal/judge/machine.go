@@ -22,9 +22,9 @@ func (c *check) espOnRISCV(call dialect.Call) dialect.Call {
 	return dialect.Either
 }
 
-// espRust returns the kind of the address in a frame of esp-backtrace, which subtracts espRustLess
-// bytes from return addresses, or dialect.ESPLess on Xtensa. If a call ends at the original
-// address, espRust restores that address.
+// espRust restores a return address that esp-backtrace has logged, and returns dialect.Return.
+// Before logging, esp-backtrace subtracts espRustLess bytes, or dialect.ESPLess on Xtensa. espRust
+// leaves c.addr unchanged if no call ends at the original address.
 func (c *check) espRust() dialect.Call {
 	less := uint64(espRustLess)
 	if c.of.image.File.Machine == elf.EM_XTENSA {

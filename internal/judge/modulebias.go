@@ -40,8 +40,8 @@ func showsOther(m *Image, f *Frame, bias uint64) bool {
 }
 
 // searchBiases searches for the load biases that neither a frame nor a map shows. It repeats the
-// search while it finds more: a new bias may show a signal trampoline, after which a frame in
-// another module was interrupted.
+// search while it finds more: a new bias may show that a frame is in a signal trampoline. A signal
+// has then interrupted the next frame, which may be in another module.
 func (t *Trace) searchBiases(frames []*Frame) {
 	for before := -1; ; {
 		found, some := 0, false

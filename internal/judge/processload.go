@@ -19,7 +19,8 @@ func (m *Image) span() (low, high uint64) {
 }
 
 // elsewhere reports whether f's address is too far from the module's other frames for one process.
-// The module then has another load address too, in a restarted or concurrent program.
+// The log then shows two load addresses of the module: the program was restarted, or runs several
+// times.
 func (v *verdict) elsewhere(f *Frame) bool {
 	if f.Kind != dialect.Runtime || f.Addr == 0 || v.image.Err != nil || v.image.Fixed || v.first.Addr == 0 && !v.biased {
 		return false

@@ -25,9 +25,9 @@ func traceOf(module string, addrs ...uint64) string {
 	return b.String()
 }
 
-// judgeTraces reads logs, each with one trace that begins at its first line, as parts of one log.
-// It returns the number of traces with a located frame, and the comparisons of the searches for
-// biases.
+// judgeTraces judges the traces in logs, the parts of one log. Each part has one trace, which
+// begins at its first line. judgeTraces returns the number of traces with a located frame, and the
+// number of comparisons made in the searches for biases.
 func judgeTraces(r *dialect.Reader, m *Image, logs []string) (located, work int) {
 	number := int64(0)
 	var memory Memory
@@ -51,8 +51,9 @@ func judgeTraces(r *dialect.Reader, m *Image, logs []string) (located, work int)
 	return located, work
 }
 
-// The work for a log of many short traces is bounded by its length. There are 1,000 traces, or
-// 100,000 with TEST_LONG=1; each of them alone would take 100,000 comparisons.
+// For a log of many short traces, the number of comparisons must be bounded by the log's length.
+// The log has 1,000 traces, or 100,000 with TEST_LONG=1. Each trace alone would take 100,000
+// comparisons.
 func TestSearchesInManyShortTracesAreBoundedByTheLog(t *testing.T) {
 	m, _ := thisProgram(t)
 	large := *m
@@ -132,9 +133,9 @@ func TestRepeatedTracesAreNotSearchedAgain(t *testing.T) {
 	}
 }
 
-// If the Quota is spent, frames that need a search of their file get ErrBudget. Modules with a
-// known base are still judged, unless nothing at all is left. Further text of the log adds to the
-// Quota, and frames are located again.
+// If the Quota is spent, frames that need a search of their file must get ErrBudget. Frames with a
+// known base must still be located, until the Quota is overdrawn by as much again. Further text of
+// the log adds to the Quota: frames must then be located again.
 func TestFramesBeyondTheQuotaStayRaw(t *testing.T) {
 	m, returns := thisProgram(t)
 	var addrs []uint64

@@ -59,8 +59,8 @@ func (m *Image) read(value uint64, as reading) (addr uint64, ok bool) {
 func (t *Trace) read(frames []*Frame) {
 	changed := make(map[*verdict]bool)
 	for _, f := range frames {
-		// The previous frame may be missing unless the numbers are consecutive. After a missing
-		// trampoline, this address follows no call.
+		// Only consecutive numbers show that no frame is missing before f. If a trampoline is
+		// missing there, f's address follows no call.
 		called := f.Number > 0 && f.Number == t.number+1
 		t.number = f.Number
 		v := t.verdictOf(f)
@@ -124,7 +124,8 @@ func (v *verdict) readAddress(f *Frame, corrected bool) (uint64, error) {
 	case !corrected || v.weighed[v.reading].calls > 0:
 		return addr, nil
 	}
-	// numbers of other modules are offsets, and no frame shows what the numbers of this module are
+	// numbers of other modules are offsets, and no frame of this module shows a reading: all
+	// readings must give the same address
 	for as := range readings {
 		if other, ok := v.image.read(f.Value, as); ok && other != addr {
 			return 0, ErrReading
@@ -136,8 +137,8 @@ func (v *verdict) readAddress(f *Frame, corrected bool) (uint64, error) {
 // trampolineNames are the symbols of signal trampolines in glibc and musl.
 var trampolineNames = []string{"__restore_rt", "__restore"}
 
-// visited reports whether the file has a signal trampoline at addr. A file without code has only
-// the trampoline's symbol.
+// visited reports whether the file has the code or the symbol of a signal trampoline at addr. A
+// file without code has only the symbol.
 func (m *Image) visited(addr uint64) (trampoline bool) {
 	m.visit(func(file *object.File) {
 		trampoline = (&Image{File: file}).isTrampoline(addr)

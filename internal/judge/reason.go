@@ -40,10 +40,10 @@ var (
 	ErrSigned    = errors.New("a signed return address (AArch64 pointer authentication): the program must strip the signature (xpaclri) before it prints the address")
 )
 
-// A SeveralError is the reason why an address in two files is not located.
+// A SeveralError reports that an address is in two files, so its frame is not located.
 type SeveralError struct{ First, Second string }
 
-// Error returns the paths, and what to do.
+// Error returns a message with both paths, and with the flag that names the right file.
 func (e *SeveralError) Error() string {
 	return "the address is in " + e.First + " and in " + e.Second + ", and nothing shows which of the two ran; --image FILE names the file"
 }

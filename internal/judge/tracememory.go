@@ -37,8 +37,8 @@ const (
 	maxJumping  = 1 << 8
 )
 
-// A recent is a map that forgets old entries. It keeps at least the n entries last added or found,
-// and at most 2n. The argument most of get and put is n.
+// A recent is a map that drops old entries. It keeps at least the n entries last added or found,
+// and at most 2n. Methods get n as the argument most.
 type recent[K comparable, V any] struct{ young, old map[K]V }
 
 func (r *recent[K, V]) get(k K, most int) (v V, ok bool) {
@@ -61,10 +61,11 @@ func (r *recent[K, V]) put(k K, v V, most int) {
 	r.young[k] = v
 }
 
-// A sum is a hash of a file's identity and a question about the file.
+// A sum is a key of a Memory: the hash of a question about a file.
 type sum [sha256.Size]byte
 
-// A question is the text that is hashed into a sum.
+// A question is the text of a key before it is hashed: the identity of a file, and the values that
+// were searched for in it.
 type question []byte
 
 // about begins a question about the file m.

@@ -39,13 +39,14 @@ func (t *Trace) placeUnnamed(frames []*Frame, verdicts []*verdict) {
 type tries struct {
 	files    []*verdict // files whose load bias is known
 	programs []*verdict // files that may contain frames with an address of an ELF file
-	// the load bias of an operator's file is known, and not only from calls
+	// the load bias of an operator's file is known, and was not inferred from calls
 	fixed    bool
 	unproven error // why the load bias of a file that the operator has named is not known
 }
 
-// tryUnnamed finds the load biases of files from the addresses of unnamed. It also finds the files
-// that may contain the frames of ofProgram, whose addresses are addresses in an ELF file.
+// tryUnnamed examines the files that Unnamed returns. It finds their load biases from the addresses
+// of the frames in unnamed. It also finds the files that may contain the frames in ofProgram, whose
+// addresses are addresses in an ELF file.
 func (t *Trace) tryUnnamed(unnamed, ofProgram []*Frame) (all tries) {
 	var tried []*verdict
 	images := t.Unnamed()
@@ -78,9 +79,10 @@ func (t *Trace) tryUnnamed(unnamed, ofProgram []*Frame) (all tries) {
 	return all
 }
 
-// covering returns the verdict of the only file that has the address of f. If several files have
-// it, covering returns nil and a SeveralError, since only one can be loaded there. If no file has
-// it, covering returns the verdict passed as of, and a reason if one applies to all such addresses.
+// covering returns the verdict on the only file that has the address of f. If several files have
+// the address, covering returns nil and a SeveralError, since only one can be loaded there. If no
+// file has it, covering returns its second argument. The error is then ErrOutside if an operator's
+// file has a known load bias, or t.unproven if no file has one.
 func (t *tries) covering(f *Frame, of *verdict) (*verdict, error) {
 	found := 0
 	var several *SeveralError
@@ -106,8 +108,8 @@ func (t *tries) covering(f *Frame, of *verdict) (*verdict, error) {
 }
 
 // unnamedVerdict returns the verdict on m, a file that may contain the addresses of frames without
-// a module, or the verdict on a frame's module at the same path. It returns nil if the trace has
-// too many modules.
+// a module. If a frame has named a module with m's path, the result is the verdict on that module.
+// It is nil if the trace has too many modules.
 func (t *Trace) unnamedVerdict(m *Image) *verdict {
 	return t.verdictFor(moduleKey{name: m.Path}, func(v *verdict) *Image {
 		v.unnamed = m.Path
