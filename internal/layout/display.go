@@ -65,7 +65,7 @@ const (
 	commaPart
 )
 
-// A linePart is one of several lines of output for a line of the log.
+// A linePart is one of the lines of output that show one line of the log.
 type linePart struct {
 	end int // offset after its line end, in the buffer of the text
 	FoldFrame

@@ -133,8 +133,8 @@ func putAddress(b []byte, addr uint64) {
 	binary.BigEndian.PutUint64(b[11:], HexDigits(uint32(addr)))
 }
 
-// HexDigits returns the eight hex digits of v as the bytes of a big-endian word. It computes all
-// digits at once, because each frame has sixteen.
+// HexDigits returns v as eight hexadecimal digits, in the bytes of a big-endian word. It computes
+// all digits at once for speed: each frame has an address of sixteen digits.
 func HexDigits(v uint32) uint64 {
 	x := uint64(v)
 	x = (x<<16 | x) & 0x0000ffff0000ffff

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The arguments of a name are between « and ».
+// In the list, « and » surround the expected arguments of each name.
 func TestArgumentsOfNames(t *testing.T) {
 	for _, want := range []string{
 		"main", "f()", "f«(int)»", "f«(int)» const", "f«(void (*)(int))»", "ns::f<int (*)(int)>«(int, long)» const &",

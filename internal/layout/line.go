@@ -19,7 +19,8 @@ const (
 	Kept     Colors = iota // appended unchanged; answers have no colours
 	Followed               // restored after coloured answers, and ended with each line
 	Removed                // removed; answers have no colours either
-	// kept in the text, but no answer can complete an unfinished sequence; answers have no colours
+	// kept in the log's text, but an answer cannot complete an unfinished sequence; answers have no
+	// colours
 	Separate
 )
 
@@ -153,9 +154,9 @@ func WithoutColor(b []byte) []byte {
 	return l.Buf
 }
 
-// BreakSequence escapes the ESC of an unfinished colour sequence at the end of the text. Appended
-// text, which does not follow in the log, could complete the sequence. Examples are an answer that
-// begins with "m", and text after a removed sequence.
+// BreakSequence escapes the ESC of an unfinished colour sequence at the end of the text. Otherwise
+// the text appended next could complete the sequence, although it does not follow in the log: an
+// answer that begins with "m", or the text after a removed sequence.
 func (l *Line) BreakSequence() {
 	if n := access.UnfinishedSGR(l.Buf); n > 0 {
 		rest := string(l.Buf[len(l.Buf)-n+1:])

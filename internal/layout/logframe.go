@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// LogFrame appends text[from:to], part of a line of the log with the frame fr. If colours are
-// followed and the line has none, the part after the frame's start gets the look.
+// LogFrame appends text[from:to] of a line of the log with the frame fr. If colours are followed
+// and the line has no colour sequence, the part after the frame's start has the look in look.
 func (l *Line) LogFrame(text []byte, from, to int, fr *judge.Frame, look sgr.State) {
 	if l.Colors != Followed || l.State == look || bytes.IndexByte(text, esc) >= 0 {
 		l.LogBytes(text[from:to])
@@ -26,8 +26,8 @@ func (l *Line) LogFrame(text []byte, from, to int, fr *judge.Frame, look sgr.Sta
 	l.State = before
 }
 
-// Beside returns the look of log text beside an answer: dim in a numbered frame. Text beside other
-// frames keeps its look, since it may be part of a sentence.
+// Beside returns the look for log text beside an answer: dim in a numbered frame. Beside any other
+// frame, the look is unchanged, since the text may be part of a sentence.
 func (l *Line) Beside(fr *judge.Frame) sgr.State {
 	if fr.Number < 0 {
 		return l.State
@@ -35,8 +35,8 @@ func (l *Line) Beside(fr *judge.Frame) sgr.State {
 	return l.faint()
 }
 
-// LogGroups is LogFrame for text[at:]. It allows line breaks before a path, an object and a build
-// ID.
+// LogGroups appends text[at:] as LogFrame does, and allows line breaks before a path, an object and
+// a build ID.
 func (l *Line) LogGroups(text []byte, at int, fr *judge.Frame, look sgr.State) {
 	if l.Display != nil && fr.Number >= 0 && !InObject(fr) {
 		for _, group := range []string{" /", " (/", " (BuildId"} {
@@ -50,9 +50,9 @@ func (l *Line) LogGroups(text []byte, at int, fr *judge.Frame, look sgr.State) {
 	l.LogFrame(text, at, len(text), fr, look)
 }
 
-// LogKernel is LogFrame for a kernel frame up to its first edit. It allows line breaks before the
-// function and before its module. It returns the offset after the appended text, or at if it
-// appends nothing.
+// LogKernel appends the text of a kernel frame from text[at] to its first edit, as LogFrame does.
+// It allows line breaks before the function and before its module. It returns the offset after the
+// appended text, or its argument at if it appends nothing.
 func (l *Line) LogKernel(text []byte, at int, fr *judge.Frame, look sgr.State) int {
 	if l.Display == nil || fr.Kernel == nil || len(fr.Edits) == 0 {
 		return at

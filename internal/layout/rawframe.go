@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/judge"
 )
 
-// Part appends the part p of an answer, from the texts in t. It appends nothing for Nothing and
-// NothingInCalls.
+// Part appends one part of an answer, in the form that p selects, with the texts in t. It appends
+// nothing for Nothing and NothingInCalls.
 func (l *Line) Part(p dialect.Part, t *Frame) {
 	switch p {
 	case dialect.Nothing, dialect.NothingInCalls:
@@ -114,9 +114,9 @@ func (l *Line) EndBeneath(text []byte, fr *judge.Frame) {
 	}
 }
 
-// Ended returns the length of the colour sequences at the start of text if the last of them resets
-// all colours, 0 if not. They end the previous line's colour, and must not be repeated on added
-// lines.
+// Ended returns the length of the colour sequences at the start of text, if the last of them resets
+// all colours; otherwise it returns 0. These sequences end the previous line's colour, and must not
+// be repeated on added lines.
 func Ended(text []byte) (end int) {
 	for _, s := range dialect.Colors(text) {
 		if !bytes.HasPrefix(text[end:], s) {
@@ -130,8 +130,9 @@ func Ended(text []byte) (end int) {
 	return 0
 }
 
-// AroundAnswer splits the colour sequences in text that an answer replaces. If there are several,
-// end is the last sequence, which ends the colours of the earlier ones.
+// AroundAnswer returns the colour sequences in text, which an answer replaces, for output before
+// and after the answer. If text has several, end is the last sequence, which ends the colours that
+// the sequences in begin have started.
 func AroundAnswer(text []byte) (begin, end [][]byte) {
 	all := dialect.Colors(text)
 	if n := len(all) - 1; n > 0 {

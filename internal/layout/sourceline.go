@@ -9,7 +9,7 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// Display of source lines below frames.
+// Widths of source lines below frames.
 const (
 	numberColumns = 6 // width of a source line's number, with leading blanks
 	tabColumns    = 8
@@ -74,8 +74,8 @@ func appendSourceColumns(dst []byte, number uint32, line []byte, column uint32, 
 	return dst, caret
 }
 
-// AppendCaret appends the line below the source line with this number: its caret, after the number
-// of blanks that AppendSourceLine returned.
+// AppendCaret appends the line with the caret below a source line with this number. The parameter
+// caret is the number of blanks that AppendSourceLine returned.
 func AppendCaret(dst []byte, number uint32, caret int) []byte {
 	at := max(numberColumns, len(strconv.FormatUint(uint64(number), 10)))
 	dst = append(appendBlanks(dst, at), " |"...)
@@ -108,8 +108,9 @@ func (p *SourceLines) Repeats(file string, line uint32, at int64) bool {
 }
 
 // Below appends a source line below a frame, with its number. If number is line, the frame's own
-// line, a caret marks the shown column; other lines are dim. Each line of output follows eol and a
-// call of begin, which appends the text before the frame. A call of end follows the line.
+// line, another line with a caret below the column follows. Any other source line is dim. For each
+// line of output, Below appends eol, calls begin, which appends the text before the frame, and
+// calls end after the line.
 func (p *SourceLines) Below(l *Line, number uint32, text []byte, line, column uint32, eol []byte, begin, end func()) {
 	next := func() {
 		l.NextLine(eol)

@@ -47,7 +47,8 @@ func sortByAge(files []candidate, before []string, all []File) {
 	}
 }
 
-// sortByNumber is sortByAge for files whose names all have the given shape.
+// sortByNumber sorts files as sortByAge does, by the numbers in their names. All names must have
+// one shape, the first argument.
 func sortByNumber(of string, files []candidate, before []string, all []File) {
 	var names []File
 	for _, f := range files {

@@ -49,7 +49,7 @@ func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, b
 		switch {
 		case err != nil, !archived && !twin && ctx.Err() != nil: // the comparison was cut short
 			later = true
-		// a twin is not left out: its plain file may be removed before the next search
+		// not left out: the next search may need the twin, if its plain file is removed before
 		case twin:
 		case archived:
 			l.LeaveOut(f)
@@ -93,7 +93,8 @@ func (l looked) State() State { return l.state }
 
 // isArchived reports whether c, opened as f, is the archive of a file that is held, was read, or
 // must not be read. If lines were added to a file after it was read, the result is false, and from
-// is their offset. A false result is invalid if ctx is done. The only error is ErrLater.
+// is the offset of these lines. A false result is invalid if ctx is done. The only error is
+// ErrLater.
 func (l *Log) isArchived(ctx context.Context, open Opener, c Content, f File, held []Content) (from int64, archived bool, err error) {
 	s := c.State()
 	var all []looked

@@ -26,8 +26,9 @@ type Entry struct {
 	ListsArchives bool
 }
 
-// MaxKnown bounds the read files in a checkpoint. If archives are read, marks of up to MaxKnown
-// files that no longer exist are added. After a burst, both may be more: see MaxBurst.
+// MaxKnown bounds the files that a checkpoint lists as read. If archives are read, the checkpoint
+// also lists up to MaxKnown files that no longer exist. After a burst of rotations, each of the two
+// lists may be longer: see MaxBurst.
 const MaxKnown = 8
 
 // Entry returns the log's part of a checkpoint, without Reading and Current. held are the open

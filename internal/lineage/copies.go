@@ -68,7 +68,8 @@ func (l *Log) Copies(ctx context.Context, open Opener, beside *Family, of Trunca
 		}
 		continued = continued || again
 	}
-	// only now, since prune drops marks that the comparison with archives needs
+	// prune and forgetLeftOut come last: the comparison with archives needs the marks that prune
+	// drops
 	l.prune(beside, now)
 	l.forgetLeftOut(beside)
 	l.family = beside // so the next checkpoint lists the copies as known
@@ -102,7 +103,7 @@ func contentsOf(steps []Step) (all []Content) {
 func (l *Log) Discard(copies []Step) { l.unclaim(copies) }
 
 // isOfNow reports whether c has the same bytes as now, the file with the log's name, or as the
-// beginning of now. c may be a copy in progress before the next truncation.
+// beginning of now. c may be an unfinished copy that a program makes before it truncates now.
 func isOfNow(c, now Content) bool {
 	size := c.State().Size
 	if size > now.State().Size {
@@ -112,9 +113,10 @@ func isOfNow(c, now Content) bool {
 	return same
 }
 
-// unpackedCopies appends the archives of copies of old, a truncated file, to copies. rest is the
-// index in copies, and last the index in all, of the copy with all bytes read from old, or -1.
-// continued reports whether an archive has these bytes. The only error is ErrLater.
+// unpackedCopies appends the archives of copies of old, a truncated file, to copies, and returns
+// the result as all. One copy may have all bytes that were read from old: rest is its index in
+// copies, and last its index in all, or -1 if there is none. continued reports whether an archive
+// has all these bytes. The only error is ErrLater.
 func (l *Log) unpackedCopies(ctx context.Context, open Opener, beside *Family, old, now Content, held []Content, copies []Step, rest int) (all []Step, last int, continued bool, err error) {
 	s := old.State()
 	replaced := now == nil || now.State().ID != s.ID

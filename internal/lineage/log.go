@@ -95,9 +95,10 @@ func (l *Log) Take(open Opener, beside *Family, now Content, unseen []Step) (cla
 	return claimed, late
 }
 
-// unseen is Successors for plain files. Except for before.Since, records and not times decide which
-// files are younger, since clocks may be set back. A file older than LastChange is skipped only if
-// this listing or the last one has its archive: someone has probably unpacked the archive.
+// unseen returns the successors among the plain files. Since clocks may be set back, records decide
+// which files are younger, and times are used in two cases only. A file last written before
+// before.Since is skipped. A file older than LastChange is skipped if this listing or the last one
+// has its archive: someone has probably unpacked the archive.
 func (l *Log) unseen(open Opener, beside *Family, before Predecessor, now Content, rotated []Content) (unseen []Content) {
 	for _, c := range beside.Files {
 		if now != nil && c.ID == now.State().ID || l.records.same(c) || c.ModTime.Before(before.Since) {
@@ -172,10 +173,10 @@ func (l *Log) IgnoreOlder(open Opener, beside *Family, since time.Time) bool {
 	return true
 }
 
-// SortByAge sorts the files from the oldest to the youngest. The files in reading are older. Their
-// names help only if they are in beside: the last name of a removed file may belong to another
-// file. target is the previous target of a symbolic link, or "". The numbers in successive targets
-// rise.
+// SortByAge sorts files from the oldest to the youngest. The files in reading are older than files.
+// The name of a file in reading is used only if the file is in beside: the last name of a removed
+// file may belong to another file. target is the previous target of a symbolic link, or "". The
+// numbers in successive targets rise.
 func (l *Log) SortByAge(files, reading []Content, beside *Family, target string) {
 	var older []string
 	for _, c := range reading {

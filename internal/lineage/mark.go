@@ -44,7 +44,8 @@ func (m Mark) holds(c Content) bool {
 	return held
 }
 
-// stepIn returns the step that continues in c at m.Off. held is the result of holds.
+// stepIn returns the step that continues in c at m.Off. held reports whether c has all bytes of the
+// file of m up to m.Off: see holds.
 func (m Mark) stepIn(c Content) (s Step, held bool) {
 	state := c.State()
 	if !state.Packed && state.Size < m.Off || !m.sameBeginning(state) {
@@ -54,8 +55,8 @@ func (m Mark) stepIn(c Content) (s Step, held bool) {
 	return s, err == nil && Hash(s.Recent) == m.RecentHash
 }
 
-// isOf reports whether c, which has the inode of the file of m, is that file. c must have all bytes
-// up to m.Off. If m.Off is 0, c must be empty: any other file would match, too.
+// isOf reports whether c, which has the inode of m's file, is that file. c must have all bytes up
+// to m.Off. If m.Off is 0, any file has these bytes, so c must also be empty.
 func (m Mark) isOf(c Content) bool { return m.holds(c) && (m.Off > 0 || c.State().Size == 0) }
 
 // wasArchive reports whether c, which was found by m, was already an archive when m was made.

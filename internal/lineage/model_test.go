@@ -49,7 +49,7 @@ func (f *modelFile) open(path string) *modelContent {
 	return c
 }
 
-// at returns the file as in a listing.
+// at returns the file at this path as a listing shows it.
 func (f *modelFile) at(path string) File {
 	return File{Path: path, ID: ID{1, f.ino}, ModTime: time.Unix(f.mtime, 0), Size: int64(len(f.data)), Packed: f.packed, Of: logPath}
 }

@@ -119,7 +119,9 @@ func TestSortByAge(t *testing.T) {
 	}
 }
 
-// A link may change its target several times between two checks.
+// A link may change its target several times between two checks. AddBetween must then add the files
+// whose numbers are between those of the two targets. It must add none if the targets' names differ
+// in more than numbers.
 func TestFilesBetweenTargetsOfALink(t *testing.T) {
 	names := Names{"other-2.log", "run-1.log", "run-10.log", "run-11.log", "run-2.log", "run-2.txt", "run-3.log", "run-x.log"}
 	look := func(path string) (File, error) { return File{Path: path}, nil }

@@ -156,7 +156,7 @@ func (l *Log) AddGone(marks ...Mark) {
 	l.keepMarks(marks...)
 }
 
-// keepMarks is AddGone with the records locked.
+// keepMarks does the same as AddGone. The caller has locked the records.
 func (l *Log) keepMarks(marks ...Mark) {
 	if !l.Unpacks || len(marks) == 0 { // only archives are recognized by marks
 		return
@@ -170,8 +170,9 @@ func (l *Log) keepMarks(marks ...Mark) {
 	l.records.goneMarks[l] = lastMarks(all, MaxMarks, all[len(all)-1].Time)
 }
 
-// lastMarks returns the last n marks. It adds earlier marks, up to MaxBurst in all, if their files
-// belong to a burst: files last written within burstTime before until.
+// lastMarks returns the last n marks. It also returns earlier marks of a burst, up to MaxBurst
+// marks in total. The files of a burst were last written less than burstTime before the last
+// argument.
 func lastMarks(all []Mark, n int, until time.Time) []Mark {
 	first, since := max(0, len(all)-n), until.Add(-burstTime)
 	for first > 0 && len(all)-first < MaxBurst && all[first-1].Time.After(since) {

@@ -64,9 +64,9 @@ type Resumption struct {
 	archives []Content // existing archives; nil for each chosen one
 }
 
-// Resume finds the last file of a checkpoint, or its archive, among the files and archives of f.
-// The only records that it makes are of archives that must not be read. The error is ErrLater if
-// some archives may still be written, or the error of ctx.
+// Resume finds the last file of a checkpoint, or its archive, among the files and archives of f. It
+// makes no records, except of archives that must not be read. The error is ErrLater if some
+// archives may still be written, or the error of ctx.
 func (l *Log) Resume(ctx context.Context, open Opener, from Entry, f Folder) (*Resumption, error) {
 	r := &Resumption{log: l, opener: open, from: from, older: from.Reading, folder: f, files: f.Files}
 	if n := len(r.older); n > 0 && from.Current {
@@ -121,7 +121,8 @@ func (r *Resumption) FindOlder(ctx context.Context) error {
 // files. The found files can then be claimed.
 func (r *Resumption) Record() {
 	l := r.log
-	// ignoreSaved adds the older marks, and marks are kept from the oldest to the youngest
+	// ignoreSaved comes first, because it adds the older marks: marks must be in order, the oldest
+	// first
 	l.ignoreSaved(r.from, r.files, r.folder.Now, r.last.Time)
 	for i, p := range r.older {
 		if r.Older[i].Content != nil {
@@ -267,7 +268,7 @@ func (r *Resumption) FindCopy() Step {
 
 // ignoreSaved records the files in all that must not be read, because a checkpoint lists them in
 // Read or Beside. All other files are newer, whatever their time. A checkpoint of an earlier
-// version has no Beside; files last written before since are then not read, either.
+// version has no Beside: then files last written before since must not be read, either.
 func (l *Log) ignoreSaved(from Entry, all []Content, now Content, since time.Time) {
 	beside := from.fingerprints()
 	rest := slices.Clone(from.Read)
@@ -289,7 +290,7 @@ func (l *Log) ignoreSaved(from Entry, all []Content, now Content, since time.Tim
 			l.leave(c)
 		}
 	}
-	// the other marks are needed to recognize archives
+	// the remaining marks identify archives of files that no longer exist
 	l.AddGone(slices.DeleteFunc(rest, l.isListedArchive)...)
 }
 

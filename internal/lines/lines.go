@@ -29,7 +29,7 @@ type Cutter struct {
 	long bool   // the Head of the unfinished line was returned
 }
 
-// Block returns the first part of p, and the rest. Without an unfinished line before p, the first
+// Block returns the first part of p, and the rest. If the Cutter has no unfinished line, the first
 // part is all whole lines of p. Block does not examine these lines: they may be longer than Max.
 func (c *Cutter) Block(p []byte) (b []byte, kind Kind, rest []byte) {
 	if len(c.tail) == 0 && !c.long {

@@ -111,9 +111,9 @@ func TestLittleMemoryIsKept(t *testing.T) {
 	}
 }
 
-// However a stream is cut into pieces, all of it is returned, in order. A line that is short enough
-// is returned as soon as it ends, and Line and Block return the same, except for the parts of a
-// Rest.
+// However a stream is cut into pieces, the Cutter must return all of it, in order. It must return a
+// line that is short enough as soon as the line ends. Line and Block must return the same, except
+// for the parts of a Rest.
 func FuzzCutter(f *testing.F) {
 	f.Add([]byte("a\nbcdefghijk\n\nl"), []byte{1, 3}, uint8(4))
 	f.Add([]byte("abcd\nabcde\nabcd"), []byte{4, 1, 1}, uint8(4))
