@@ -118,7 +118,8 @@ func (f *Filter) setColor(c byte, bold bool) {
 	f.out = append(f.out, c, 'm')
 }
 
-// beginValue and highlight enclose the values in the text that replaces an element.
+// beginValue begins a value in the text that replaces an element, in green. After the value,
+// highlight restores the colour of the text.
 func (f *Filter) beginValue() {
 	if f.o.Color {
 		f.setColor(green, f.bold)

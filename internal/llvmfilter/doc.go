@@ -40,8 +40,8 @@ const (
 	maxRepeat = 16
 	// modules at a time, enough for a process with every library of a large distribution
 	maxModules = 65536
-	// maps at a time, four for each module; also maps in a module line, which may repeat maps
-	// of size 0
+	// maps at a time, four for each module; also the maximum in a module line, which may repeat
+	// maps of size 0
 	maxMaps    = 262144
 	maxContext = 64 << 20 // bytes of module names at a time
 	maxBroken  = 4096     // unusable debug files remembered as reported

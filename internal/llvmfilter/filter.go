@@ -48,9 +48,8 @@ func New(out, diag io.Writer, o Options) *Filter {
 	return &Filter{w: out, diag: diag, o: o, now: now, cut: lines.Cutter{Max: maxLine}}
 }
 
-// Write filters p. When Write returns, every complete line in p has been written. A module line
-// that still collects maps is not complete. All errors are the writer's: a log cannot cause
-// one.
+// Write filters p. Before it returns, it writes every complete line in p, except a module line that
+// may still get maps. All errors are the writer's: a log cannot cause an error.
 func (f *Filter) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		var b []byte

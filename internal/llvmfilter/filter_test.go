@@ -189,7 +189,8 @@ func TestLinesBeyondTheLimitPassAsTheyAre(t *testing.T) {
 	}
 }
 
-// Each error repeats its line: a million errors in one line would print terabytes.
+// Each error repeats its line: a million errors in one line could print terabytes. The diagnostics
+// of each line must stay within maxEcho and maxRepeat.
 func TestErrorsOfOneLineAreLimited(t *testing.T) {
 	in := strings.Repeat("{{{B}}}", 1<<16)
 	var said bytes.Buffer

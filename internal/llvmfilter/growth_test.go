@@ -19,8 +19,9 @@ type counter int
 
 func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return len(p), nil }
 
-// The work on a line grows with its length, whichever two elements alternate in it. LLVM's filter
-// repeats the line for each error in it; this filter does so up to its limit.
+// The output for a line, and the memory allocated for it, must at most be proportional to the
+// line's length, whichever two elements alternate in it. LLVM's filter repeats the line for each
+// error in it; this filter repeats it at most maxRepeat times.
 func TestTheWorkOnALineGrowsWithItsLength(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const n = 8 << 10

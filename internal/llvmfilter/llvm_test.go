@@ -48,7 +48,8 @@ func TestRealLogs(t *testing.T) {
 	}
 }
 
-// The address sanitizer prints markup for everything that it would symbolize.
+// Reports of the address sanitizer have markup for everything that it would symbolize. Both filters
+// must give the same output for them.
 func TestAddressSanitizerReports(t *testing.T) {
 	need(t, llvmSymbolizer, "clang-19")
 	dir := t.TempDir()
@@ -84,9 +85,9 @@ func TestAddressSanitizerReports(t *testing.T) {
 	}
 }
 
-// An object file that was not linked, and has no build ID, is resolved like a linked one. If it has
-// several sections with code, which all begin at address 0, the first section that is long enough
-// is used.
+// An object file that was not linked, and has no build ID, must be resolved like a linked file. If
+// it has several sections with code, which all begin at address 0, an address must be looked up in
+// the first section that is long enough.
 func TestObjectFiles(t *testing.T) {
 	need(t, llvmSymbolizer, "clang-19", "gcc", "g++")
 	dir := t.TempDir()
@@ -134,9 +135,9 @@ func TestObjectFiles(t *testing.T) {
 	}
 }
 
-// functionsByOffset returns the functions of an object file with several sections of code, by their
-// symbols: for each offset, the function in the first section that is long enough. It returns nil
-// if there is one section.
+// functionsByOffset returns the function at each offset of an object file with several sections of
+// code, from its symbols. An offset belongs to the first section that is long enough. The result is
+// nil if only one section has code.
 func functionsByOffset(t *testing.T, name string) map[uint64]string {
 	t.Helper()
 	f, err := elf.Open(name)
@@ -171,8 +172,8 @@ func functionsByOffset(t *testing.T, name string) map[uint64]string {
 	return functions
 }
 
-// wantFunctions compares the names of frames in out with functions. LLVM's output may have the line
-// of one section and the function of another, so it is not compared.
+// wantFunctions fails the test if frames in out have other names than in functions. It ignores
+// LLVM's output, which may have the line of one section and the function of another.
 func wantFunctions(t *testing.T, out string, functions map[uint64]string) {
 	t.Helper()
 	named := 0

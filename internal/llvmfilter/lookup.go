@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A verdict is an error in LLVM's words.
+// A verdict is an error with LLVM's message.
 type verdict string
 
 func (v verdict) Error() string { return string(v) }
@@ -71,9 +71,9 @@ func (m *module) location(at place) symbolize.Location {
 	return symbolize.Location{ID: at.id, Name: m.name, Addr: at.addr}
 }
 
-// ask calls question, a lookup in a module. It returns nil if there is no symbol. Other errors
-// have LLVM's message, except errors about damaged files. It returns errBroken if the file was
-// reported before, since LLVM then reports nothing.
+// ask calls question, a lookup in a module. If the module has no symbol there, ask returns nil.
+// Other errors have LLVM's message, except errors about damaged files. If an error about the file
+// was reported before, ask returns errBroken, since LLVM then reports nothing.
 func (f *Filter) ask(m *module, question func(context.Context) (answered bool, err error)) error {
 	if f.o.Symbolizer == nil || m.build.IsZero() {
 		return errNotFound
@@ -101,9 +101,9 @@ func (f *Filter) ask(m *module, question func(context.Context) (answered bool, e
 	return err
 }
 
-// within calls question, which waits for the module's file. With Options.Wait, only the first
-// call for a module waits, at most that long. An answer counts even if the search for a better
-// file continues.
+// within calls question, which waits for the module's file. With Options.Wait, only the first call
+// for a module waits, at most that long. If question answers from the file found so far, within
+// returns no error, even if the search for a better file continues.
 func (f *Filter) within(m *module, question func(context.Context) (answered bool, err error)) error {
 	ctx := f.o.Context
 	if ctx == nil {

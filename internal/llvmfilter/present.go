@@ -71,8 +71,8 @@ func (f *Filter) pc(e *element) {
 		f.raw(e)
 		return
 	}
-	// As in LLVM, the line is the innermost call's. A name from the symbol table is the
-	// physical function's.
+	// As in LLVM, the file and line are from the innermost inlined call. The name is, too, unless
+	// it is from the symbol table: it then names the physical function.
 	inner, outer := &frames[0], &frames[len(frames)-1]
 	name := f.function(inner)
 	if outer.FromSymbol {
@@ -232,8 +232,8 @@ func (f *Filter) name(shown, linkage string) string {
 	return shown
 }
 
-// file prints the path of a frame's source file. If debug information has none, it prints
-// ofSymbol, the symbol's.
+// file prints the path of a frame's source file. If debug information has none, it prints ofSymbol,
+// the file that the symbol table names.
 func (f *Filter) file(fr *symbolize.Frame, ofSymbol string) {
 	path := fr.File
 	switch {

@@ -84,9 +84,9 @@ func (f *File) Relative(m Range, addr uint64) (uint64, error) {
 // kernelStart is the lowest address of Linux's kernel on machines with 64 bits.
 const kernelStart = 1 << 63
 
-// inKernel is Relative for a kernel, which is not a mapped file. The start of the mapping, as perf
-// prints it, is the address of _text after KASLR: the beginning of vmlinux's code. The offset is 0
-// or that address.
+// inKernel is Relative for a kernel, which is not a mapped file. In perf's output, the start of the
+// mapping is the address of _text after KASLR, where the code of vmlinux begins. The offset of the
+// mapping is 0 or the same address.
 func (f *File) inKernel(m Range, addr uint64) (uint64, error) {
 	first := slices.IndexFunc(f.loads, func(l object.Segment) bool { return isCode(&l) && l.Addr >= kernelStart })
 	if first < 0 {
@@ -99,8 +99,8 @@ func (f *File) inKernel(m Range, addr uint64) (uint64, error) {
 	return rel, nil
 }
 
-// withoutOffsets is Relative for a debug file by objcopy --only-keep-debug. Its segments have
-// addresses and sizes in memory, but no usable offsets.
+// withoutOffsets is Relative for a debug file made by objcopy --only-keep-debug. The segments of
+// such a file have addresses and sizes in memory, but no usable offsets.
 func (f *File) withoutOffsets(m Range, addr uint64) (uint64, error) {
 	if len(f.loads) == 0 {
 		return 0, ErrOffsets
@@ -117,8 +117,8 @@ func (f *File) withoutOffsets(m Range, addr uint64) (uint64, error) {
 			}
 			start := l.Addr &^ (page - 1)
 			end := (l.Addr + l.MemSize + page - 1) &^ (page - 1)
-			// m may map the whole segment, a file whose offsets equal its addresses (as GNU ld
-			// makes them), or all of the file
+			// m may map the whole segment, or all of the file. In a file by GNU ld, the offset of m
+			// may also equal the segment's distance from the first segment in memory.
 			if size == end-start || m.Offset == start-low && m.Offset != 0 || m.Offset == 0 && size >= last.Addr-low {
 				from := start
 				if m.Offset == 0 && size >= last.Addr-low {
@@ -139,7 +139,8 @@ func (f *File) withoutOffsets(m Range, addr uint64) (uint64, error) {
 func (f *File) Fits(m Range, joined bool) bool {
 	size := m.Limit - m.Start
 	for _, page := range pages {
-		// offsets of whole pages: where code begins and ends, and where all segments end
+		// offsets rounded to whole pages: where the code begins (from) and ends (to), and where the
+		// last segment ends
 		var from, to, end uint64
 		none := true
 		for i := range f.loads {

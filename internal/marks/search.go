@@ -85,8 +85,8 @@ func (s *Search) Next(at int) (mark, lines int) {
 	return len(s.b), lines + bytes.Count(s.b[counted:], newline)
 }
 
-// more lists the candidates at or after the given offset. It returns false if it has searched
-// nothing: too few bytes are left, or the processor has no AVX2.
+// more lists the candidates of the next span of b, from the given offset. It returns false if it
+// has searched nothing: too few bytes are left, or the processor has no AVX2.
 func (s *Search) more(at int) bool {
 	n, lines, entries := listMarks(s.b[at:min(len(s.b), at+s.span+2)], s.tables, &s.list)
 	if s.reader != nil {
@@ -108,8 +108,9 @@ func NewSearch(b []byte, r *dialect.Reader) Search {
 	return ordinarySet().Search(b, r)
 }
 
-// NextOf is Next for the offset of a line's beginning, where "0x" is a mark, too. For "\n0x" it
-// returns the offset of the '0', since the mark belongs to the line after '\n'.
+// NextOf is Next for the offset of a line's beginning. There, "0x" is also a mark. If Next finds
+// the mark "\n0x", NextOf returns the offset of the '0', since the mark belongs to the line after
+// '\n'.
 func (s *Search) NextOf(from int) (at, lines int) {
 	if b := s.b; from+1 < len(b) && b[from] == '0' && b[from+1] == 'x' && (s.reader == nil || s.reader.MayMatch(b, from)) {
 		return from, 0

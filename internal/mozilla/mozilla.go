@@ -82,7 +82,8 @@ type request struct {
 	frames, modules, stacks int // numbers of frames, modules and stacks in all jobs
 }
 
-// take adds an item to the count n, and takes its memory from the room. It fails if n exceeds most.
+// take adds 1 to the count n of items, and takes the memory of an item from the room. It fails if n
+// exceeds most, or if the room has too little memory left.
 func (r *request) take(n *int, most int, what string, bytes int) error {
 	if *n++; *n > most {
 		return batch.TooLargef("the request has more than %d %s; send it in several requests", most, what)

@@ -150,7 +150,8 @@ func TestALinkInTheFilesPlaceIsReplacedNotFollowed(t *testing.T) {
 	})
 }
 
-// The directory may be removed and made again before the file is published.
+// If the directory is removed before a file is published, Publish must fail. It must succeed after
+// the directory was made again.
 func TestADirectoryThatIsMadeAgain(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
