@@ -48,9 +48,9 @@ func (f *File) CallEndsAt(addr uint64) (yes, known bool) {
 	return false, false
 }
 
-// InCall returns an address in the call that precedes addr, a return address. It is addr-1, on Arm
-// with the Thumb bit of addr cleared first. On MIPS, if the call has a delay slot, it is the byte
-// before this slot.
+// InCall returns an address in the call that precedes addr, a return address. It usually returns
+// addr-1. On Arm, it first clears the Thumb bit of addr. On MIPS, a call may have a delay slot:
+// InCall then returns the address of the byte before this slot.
 func (f *File) InCall(addr uint64) uint64 {
 	const slot = 4 // bytes
 	var buf [2 * slot]byte
@@ -143,7 +143,7 @@ func (c *callSite) little(n int) uint32 {
 	return binary.LittleEndian.Uint32(c.code[len(c.code)-n:])
 }
 
-// ordered is little in the byte order of the file.
+// ordered returns the same word as little, but in the byte order of the file.
 func (c *callSite) ordered(n int) uint32 {
 	if n > len(c.code) {
 		return 0

@@ -146,7 +146,7 @@ func TestCallForms(t *testing.T) {
 		b = append(b, bytes.Repeat([]byte{0x90}, 0x100)...)
 		whole := append(b[:0x100:0x100], code...)
 		whole = append(whole, make([]byte, 0x100)...)
-		// the test needs no section headers
+		// without section headers, which the test does not need
 		clear(whole[eShoff : eShoff+8])
 		clear(whole[eShnum : eShnum+4])
 		f, err := openBytes(whole)
@@ -208,7 +208,8 @@ func TestSymbolsNamed(t *testing.T) {
 	}
 }
 
-// The table of names is not built if many names overlap: here each name is an end of one long name.
+// The table of names must not be built if many names overlap. In this file, each name is an end of
+// one long name.
 func TestOverlappingNamesAreNotListed(t *testing.T) {
 	watch(t)
 	m := layouts[0]
@@ -240,7 +241,8 @@ func TestOverlappingNamesAreNotListed(t *testing.T) {
 	}
 }
 
-// A string table need not begin with an empty name.
+// A name at the beginning of the string table must be found: the table need not begin with an empty
+// name.
 func TestANameAtTheBeginningIsFound(t *testing.T) {
 	m := layouts[0]
 	m.sections = append([]imageSection(nil), symbolSections...)
@@ -278,7 +280,8 @@ func TestCallsOfAVR(t *testing.T) {
 	}
 }
 
-// The line of the instruction in the delay slot may differ from the line of the call.
+// The address that InCall returns must be before the delay slot: the line of the instruction in the
+// slot may differ from the line of the call.
 func TestAnAddressInACallOfMIPSIsBeforeTheDelaySlot(t *testing.T) {
 	f := open(t, "../../integration/testdata/firmware/recorded/mips.elf")
 	for addr, want := range map[uint64]uint64{

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// contents are the bytes of a file, and the memory for copies of its parts. The bytes are a
-// mapping, the parts of a small file, or a reader.
+// contents are the bytes of a file, and the memory for copies of its parts. The file is mapped, or
+// the parts of a small file are in memory, or a reader reads parts on demand.
 type contents struct {
 	r        io.ReaderAt
 	mapped   []byte      // the whole file; nil if image is set, or if parts are read on demand
@@ -65,7 +65,7 @@ func (c *contents) read(s *Section) (k kept) {
 // Spills reports whether sections that exceed the memory may be inflated into files.
 func (c *contents) Spills() bool { return c.room.SpillDir != "" && canMap }
 
-// Granted returns the bytes that Options.Take granted and the file still holds.
+// Granted returns the number of bytes that Options.Take has granted and that the file still holds.
 func (c *contents) Granted() (n int64) {
 	c.room.mu.Lock()
 	defer c.room.mu.Unlock()

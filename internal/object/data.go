@@ -40,7 +40,8 @@ func (d *sectionData) Data(name string) ([]byte, error) {
 	return d.fetch(name, name, d.section(name))
 }
 
-// fetch returns the bytes of s for a request of name. It keeps copies under key.
+// fetch returns the bytes of s, the section found by name. It keeps a copied or inflated section
+// under key.
 func (d *sectionData) fetch(key, name string, s *Section) ([]byte, error) {
 	switch k, ok := d.kept[key]; {
 	case d.closed:
@@ -55,7 +56,8 @@ func (d *sectionData) fetch(key, name string, s *Section) ([]byte, error) {
 	return d.stored(key, s, isLegacy(name, s))
 }
 
-// stored returns the bytes of s. It keeps copied or inflated bytes by name.
+// stored returns the bytes of s without relocation, inflated if they are compressed. It keeps
+// copied or inflated bytes under name.
 func (d *sectionData) stored(name string, s *Section, legacy bool) ([]byte, error) {
 	if !within(s.Offset, s.Size, d.size) {
 		return nil, d.inFile("section "+name, s)
@@ -133,8 +135,9 @@ func (d *sectionData) DataOf(i int) (data []byte, err error) {
 	return d.fetch(key, s.Name, s)
 }
 
-// tableData returns the bytes of s, inflated but not relocated. Only the first section of a name is
-// kept under that name.
+// tableData returns the bytes of s, inflated but not relocated. Copied or inflated bytes are kept
+// under the section's name or, unless s is the first section of that name, under its name and
+// offset.
 func (d *sectionData) tableData(s *Section) ([]byte, error) {
 	key := s.Name
 	if d.section(s.Name) != s {
@@ -195,7 +198,7 @@ func (d *sectionData) small(name string, limit uint64) []byte {
 	return b
 }
 
-// footprint returns the bytes of heap of the file, its headers and the kept sections.
+// footprint returns the number of heap bytes that hold the file, its headers and the kept sections.
 func (d *sectionData) footprint() int64 {
 	n := d.contents.footprint() + d.headers.footprint()
 	for _, k := range d.kept {

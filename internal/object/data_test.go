@@ -183,7 +183,7 @@ func TestBombs(t *testing.T) {
 		{"zlib claims 16 MiB of 10 bytes", m, m.compressed(elf.COMPRESS_ZLIB, 16*mib, zlibZeros[:10]), false, 2 * mib},
 		{"zlib claims little and goes on", m, m.compressed(elf.COMPRESS_ZLIB, 1000, zlibZeros), false, 2 * mib},
 		{"zstd claims little and goes on", m, m.compressed(elf.COMPRESS_ZSTD, 1000, zstdZeros), false, 16 * mib},
-		// the growing buffers add up to twice the kept bytes
+		// the growing buffers together take twice the bytes that are kept
 		{"zlib of 900:1 breaks off", m, m.compressed(elf.COMPRESS_ZLIB, uint64(len(zlibZeros))*900, zlibZeros[:len(zlibZeros)/8]+strings.Repeat("\xff", len(zlibZeros))), false, 40 * mib},
 	}
 	for _, tt := range tests {

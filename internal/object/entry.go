@@ -41,9 +41,10 @@ func (f *File) findMain() (addr uint64) {
 }
 
 // argument returns the address that a pair of successive instructions loads into the register of
-// the first argument, or 0 if code has no such pair. The bytes in code begin at Entry; instructions
-// begin at multiples of align. decode returns the address that the pair at the address at computes.
-// load is set if the register gets the word stored at the computed address.
+// the first argument, or 0 if code has no such pair. code begins at Entry; its instructions begin
+// at multiples of align. decode gets two instructions, the first of which is at the address at, and
+// returns the address that they compute. load is set if the register gets the word stored at that
+// address.
 func (f *File) argument(code []byte, align int, decode func(at uint64, first, second uint32) (addr uint64, load, ok bool)) (addr uint64) {
 	for i := 0; i+8 <= len(code); i += align {
 		at, load, ok := decode(f.Entry+uint64(i), binary.LittleEndian.Uint32(code[i:]), binary.LittleEndian.Uint32(code[i+4:]))

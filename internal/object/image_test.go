@@ -136,8 +136,9 @@ type imageSymbol struct {
 	section elf.SectionIndex
 }
 
-// symtab returns a symbol table of this type with the null symbol and symbols, and its string
-// section. The caller must give the string section this index.
+// symtab returns a symbol table of this type, with the null symbol before symbols, and its string
+// section. The parameter at is the index of the string section: the caller must put the section
+// there.
 func (m image) symtab(t testing.TB, kind elf.SectionType, at int, symbols []imageSymbol) []imageSection {
 	t.Helper()
 	table := m.writer()

@@ -25,7 +25,7 @@ func (d *sectionData) inflate(s *Section, legacy, spill bool) (k kept) {
 		return kept{err: err}
 	}
 	defer giveBack()
-	// a nil buffer is replaced by a growing one: a size that is not likely is rarely right
+	// without a buffer, Into uses a growing one: a size that is not likely is rarely right
 	var to []byte
 	if d.room.Take != nil || p.Likely() {
 		to, k.arena, k.err = d.alloc(p.Size + unpack.Slack)
@@ -65,7 +65,7 @@ func (d *sectionData) stream(s *Section, legacy bool) (p unpack.Stream, err erro
 	return unpack.Stream{Zstd: method == elf.COMPRESS_ZSTD, Size: size, Packed: packed, Src: src}, nil
 }
 
-// claims are the sizes of the compressed sections requested so far.
+// claims adds up the sizes of the compressed sections that were requested so far.
 type claims struct {
 	of              map[*Section]bool
 	claimed, packed uint64 // bytes

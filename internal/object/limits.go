@@ -67,7 +67,7 @@ const (
 
 	// symbol lookups that scan the raw table: building the sorted table costs as much as 12 scans
 	linearLookups = 16
-	// symbols scanned before the sorted table is built, however few the lookups: 0.1 s
+	// symbols that all lookups together scan before the sorted table is built: 0.1 s
 	linearSymbols = 16 << 20
 	// symbols whose scan takes longer than waking up another processor: 0.03 ms
 	slowSymbols = 16 << 10

@@ -219,7 +219,7 @@ func FuzzMini(f *testing.F) {
 	})
 }
 
-// All parts of richImage can be read, so tests that damage it do damage readable parts.
+// All parts of richImage must be readable: tests that damage such parts depend on it.
 func TestRichImageIsReadWhole(t *testing.T) {
 	for _, m := range layouts {
 		f, err := openBytes(richImage(t, m).bytes(t))

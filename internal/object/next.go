@@ -67,8 +67,8 @@ func (t *symbols) nextScanned(from uint64, in *Section, section uint16) (addr ui
 	return addr, ok
 }
 
-// nextListed implements NextSymbol with the list. The parameter section is the index of the Section
-// in.
+// nextListed implements NextSymbol with the list. The parameter in is the symbol's section, and the
+// parameter section is its index.
 func (t *symbols) nextListed(from uint64, in *Section, section uint16) (addr uint64, ok bool) {
 	n := &t.rarely().next
 	if n.codes == nil {
@@ -112,7 +112,7 @@ func (t *symbols) listCodes() []symbolEntry {
 		}
 	}
 	sortByAddr(all)
-	// needed if the sections are not in the order of their addresses
+	// sort again by section, if the sections are not in the order of their addresses
 	if !slices.IsSortedFunc(all, compareCodes) {
 		slices.SortFunc(all, compareCodes)
 	}

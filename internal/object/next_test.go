@@ -21,7 +21,7 @@ func nextOfAll(sym *Symbol, from uint64) (addr uint64, ok bool) {
 	return addr, ok
 }
 
-// NextSymbol returns the same symbol with the list, with a scan, and with nextOfAll.
+// NextSymbol must return the same symbol from the list and from a scan, and the same as nextOfAll.
 func TestTheNextSymbolIsTheSameByTheList(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	listed, found := 0, 0

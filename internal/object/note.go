@@ -71,8 +71,8 @@ type noteSearch struct {
 	limit uint64 // most bytes of the note's contents, which must not be empty
 }
 
-// file returns the contents of the wanted note, from the segments first, or nil and the error of
-// the first failed read.
+// file searches for the wanted note in the segments, then in the sections, and returns its
+// contents. If it finds none, it returns nil and the error of the first failed read, if any.
 func (s *noteSearch) file(segments []Segment, sections []Section) ([]byte, error) {
 	for _, p := range segments {
 		if p.Type == elf.PT_NOTE {
@@ -91,7 +91,8 @@ func (s *noteSearch) file(segments []Segment, sections []Section) ([]byte, error
 	return nil, s.err
 }
 
-// in returns the contents of the wanted note among the size bytes of notes at off, or nil.
+// in searches for the wanted note in the size bytes of notes at off, and returns its contents, or
+// nil.
 func (s *noteSearch) in(off, size, align uint64) []byte {
 	if off > s.size {
 		return nil

@@ -25,7 +25,7 @@ func (t *rawSymbols) count() uint64 {
 	return uint64(len(t.raw)) / t.entry
 }
 
-// load loads the first table of a kind with symbols.
+// load loads the first symbol table of this kind that has symbols.
 func (t *rawSymbols) load(kind elf.SectionType) {
 	t.loaded = true
 	for i := range t.d.sections {

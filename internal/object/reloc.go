@@ -133,7 +133,7 @@ func (h *headers) relocationSymbol(table []byte, index uint64) (addr uint64, ok 
 	return addr, true
 }
 
-// A relocation is the effect of one kind of relocation on a field.
+// A relocation describes how a relocation entry of one type changes its field.
 type relocation struct {
 	bytes uint8 // bytes of the field; 0: no change
 	does  relocationKind

@@ -64,7 +64,7 @@ type room struct {
 	arenas []*arena   // memory of sections
 }
 
-// add adds an arena. release, or free at the end, frees it.
+// add records an arena of the file. It is freed by release, or by free at the end.
 func (r *room) add(a *arena) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

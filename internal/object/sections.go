@@ -123,8 +123,8 @@ func (h *headers) exactly(name string) *Section {
 	return nil
 }
 
-// inFile returns a FormatError about the part that what names, unless the bytes of s are in the
-// file.
+// inFile returns nil if the bytes of s are in the file, or else a FormatError about the part named
+// in what.
 func (h *headers) inFile(what string, s *Section) error {
 	if within(s.Offset, s.Size, h.size) {
 		return nil

@@ -41,8 +41,8 @@ func packedImage(t *testing.T) (image []byte, want map[string][]byte) {
 	return m.bytes(t), map[string][]byte{".debug_info": plain("1"), ".debug_line": plain("2"), ".debug_str": plain("3")[:100]}
 }
 
-// Sections have the same bytes on the heap, in granted memory and in a file. They take only granted
-// memory, leave no file, and Close releases all memory.
+// Sections must have the same bytes on the heap, in granted memory and in a file. They must take
+// only granted memory, and leave no file. Close must release all memory.
 func TestSectionsSpill(t *testing.T) {
 	if !canMap {
 		t.Skip("nothing is mapped here")

@@ -64,7 +64,8 @@ type symbolEntry struct {
 	index uint32
 }
 
-// footprint does not count sections: sectionData.footprint counts them.
+// footprint returns the number of heap bytes of the tables that lookups have built. It leaves out
+// the sections, which sectionData.footprint counts.
 func (t *symbols) footprint() int64 {
 	if t == nil {
 		return 0
@@ -119,7 +120,8 @@ func (t *symbols) fileSymbols() []uint32 {
 	return r.files
 }
 
-// at decodes an entry, even if counts rejects it.
+// at decodes the entry at index, even if the method counts rejects the entry. It returns the symbol
+// without its name, the offset of the name, and the section index.
 func (t *symbols) at(index uint64) (sym Symbol, name uint32, shndx uint16) {
 	d := t.d
 	b := t.raw[index*t.entry:]

@@ -62,8 +62,8 @@ func (ts *symbolTables) covering(addr uint64) (best Symbol, found bool) {
 	return best, found
 }
 
-// LoadSymbols prepares ReadySymbol. slow reports whether ReadySymbol will scan or sort a large
-// table.
+// LoadSymbols loads the table that ReadySymbol uses. slow reports whether ReadySymbol will scan or
+// sort a large table.
 func (ts *symbolTables) LoadSymbols() (slow bool) {
 	if ts.closed {
 		return false
@@ -83,8 +83,8 @@ func (ts *symbolTables) ReadySymbol(addr uint64) (Symbol, bool) {
 	return sym, found && sym.Size != 0
 }
 
-// SymbolReaching is Symbol with the reach that symbols have in llvm-symbolizer. A symbol without a
-// size reaches to the next symbol, past the end of its section and beyond the last section.
+// SymbolReaching returns the symbol at addr as llvm-symbolizer does. A symbol without a size
+// reaches to the next symbol, past the end of its section and beyond the last section.
 // SymbolReaching searches only the first table.
 func (ts *symbolTables) SymbolReaching(addr uint64) (Symbol, bool) {
 	if ts.closed {
@@ -156,7 +156,8 @@ func (ts *symbolTables) AllSymbols() iter.Seq[Symbol] {
 	}
 }
 
-// each calls yield for the symbols. It stops and returns false if yield does.
+// each calls yield for each named symbol that can cover an address. If yield returns false, each
+// stops and returns false.
 func (t *symbols) each(yield func(Symbol) bool) bool {
 	for i := uint64(1); (i+1)*max(t.entry, 1) <= uint64(len(t.raw)); i++ {
 		if !t.give(i, yield) {
@@ -166,8 +167,8 @@ func (t *symbols) each(yield func(Symbol) bool) bool {
 	return true
 }
 
-// give calls yield for symbol i if counts accepts it and it has a name. It returns the result of
-// yield, or true.
+// give calls yield for symbol i, if the symbol has a name and can cover an address, and returns the
+// result of yield. For other symbols, it returns true.
 func (t *symbols) give(i uint64, yield func(Symbol) bool) bool {
 	sym, name, shndx := t.at(i)
 	if !t.counts(&sym, name, shndx) {

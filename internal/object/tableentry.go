@@ -17,8 +17,9 @@ type TableEntry struct {
 	Index   uint64
 }
 
-// TableEntries returns all entries but the null entry of the first table of a kind with symbols, in
-// order. The File must stay open while the sequence and the names are used.
+// TableEntries returns the entries of the first symbol table of this kind that has symbols. They
+// are in the order of the table, without the null entry. The File must stay open while the sequence
+// and the names are used.
 func (ts *symbolTables) TableEntries(kind elf.SectionType) iter.Seq[TableEntry] {
 	return func(yield func(TableEntry) bool) {
 		if ts.closed {

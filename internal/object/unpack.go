@@ -22,7 +22,7 @@ type Unpacking struct {
 	err   error // error of Run, or nil
 }
 
-// An unpacked is a section of an Unpacking.
+// An unpacked is a compressed section, and the result of inflating it.
 type unpacked struct {
 	name string
 	unpack.Stream
@@ -171,7 +171,7 @@ func (u *Unpacking) Spilled() int64 {
 	return int64(len(u.arena.bytes))
 }
 
-// Inflate is Unpack, Run and Keep at once.
+// Inflate inflates the named sections and keeps them: it calls Unpack, Run and Keep.
 func (d *sectionData) Inflate(names ...string) error {
 	u := d.Unpack(names...)
 	u.Run(nil, nil)

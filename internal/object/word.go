@@ -17,8 +17,8 @@ const (
 	maxDigits   = 4       // digits of the length of a word
 )
 
-// A wordTable finds the mangled names with a word: an identifier after its length, or the whole
-// name.
+// A wordTable finds the symbols whose mangled names have a word. A word is an identifier, which
+// follows its length, or the whole name.
 type wordTable struct {
 	searches int
 	built    bool
@@ -54,8 +54,8 @@ func (ts *symbolTables) SymbolsWithWord(word string) (all iter.Seq[Symbol], step
 	}, steps
 }
 
-// findWord counts a search, and makes the table of words after linearWords searches. It returns the
-// steps for the table and for the next search.
+// findWord counts a search, and returns its cost in steps. After linearWords searches, it makes the
+// table of words, and adds the cost of making it.
 func (t *symbols) findWord() int {
 	if len(t.raw) == 0 {
 		return 0
@@ -89,7 +89,8 @@ func (t *symbols) hashWords() {
 	}
 }
 
-// withWord calls yield for symbols that may have word. It stops and returns false if yield does.
+// withWord calls yield for each symbol whose name may have word. If yield returns false, withWord
+// stops and returns false.
 func (t *symbols) withWord(word string, yield func(Symbol) bool) bool {
 	w := &t.rarely().words
 	if !w.built {

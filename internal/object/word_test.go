@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// eachWord finds the words of mangled names. Identifiers may end in digits, and in Rust begin with
-// digits.
+// eachWord must find these words of mangled names. Identifiers may end in digits, and in Rust begin
+// with digits.
 func TestWordsOfNames(t *testing.T) {
 	for _, test := range []struct {
 		name string
