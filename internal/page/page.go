@@ -203,8 +203,9 @@ func (p *Page) elements(l *filter.Line) {
 	clear(p.values)
 }
 
-// addValues adds the values of a hexdict that are resolved or, if named is set, have a name. It
-// finds them in order in text[at:], and returns the offset after the last one added.
+// addValues adds the values of a hexdict that are resolved. If named is set, it skips values
+// without a name. It searches text[at:] for the values, in their order, and returns the offset
+// after the last one that it added.
 func (p *Page) addValues(text []byte, at int, values []filter.DictValue, named bool) int {
 	for from := at; len(values) > 0 && from <= len(text); {
 		v := &values[0]

@@ -26,7 +26,7 @@ import (
 
 var update = flag.Bool("update", false, "write what comes out into the files of testdata")
 
-// patient has longer waits than any test needs.
+// patient sets longer waits than any test needs.
 var patient = filter.Patience{Local: time.Minute, Servers: time.Minute}
 
 // testSymbolizer returns a symbolizer with the debug files of filter's tests.

@@ -79,8 +79,9 @@ func titleOf(s *backtrace.Stack, i int) html.Detail {
 }
 
 // interrupts reports whether a signal interrupted a frame, so that the frames before it belong to
-// the handler. An interrupted frame has an exact address, or is named like a signal frame. All
-// calls for one backtrace share returns, which is set while frames have return addresses.
+// the handler. The name of an interrupted frame is that of a signal frame, or its address is exact
+// and follows return addresses. returns is a variable for all calls for one backtrace: it is set
+// while frames have return addresses.
 func interrupts(fr *findings.TraceFrame, returns *bool) bool {
 	const page = 1<<12 - 1
 	was := *returns

@@ -34,7 +34,8 @@ type verdict struct {
 // maxSeen bounds the verdicts: 4 MiB, if each has 40 rows.
 const maxSeen = 16 << 10
 
-// verdicts.of returns the verdict for a backtrace that has this role in its report.
+// verdicts.of returns the verdict for a backtrace, and makes it if there is none. role is the role
+// of the backtrace in its report.
 func (j *verdicts) of(s *backtrace.Stack, role string) *verdict {
 	if j.seen == nil {
 		j.seed = maphash.MakeSeed()

@@ -10,7 +10,7 @@
 // process that was never seen may have other code at an address that the kernel did not choose at
 // random. A mapping at such an address is marked as predictable.
 //
-// Reading the maps of all processes is a look; there is one look at a time. Its result replaces the
+// A look reads the maps of all processes. Only one look runs at a time, and its result replaces the
 // result of the last look. Output waits only briefly for a look, since a mapped file may be on a
 // disk that does not answer.
 package procmaps

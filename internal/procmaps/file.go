@@ -38,8 +38,8 @@ func keyOf(info fs.FileInfo) fileKey {
 	return fileKey{state.Dev, state.Ino, state.Size, state.Ctim, state.Mtim}
 }
 
-// isContent reports whether the states k and o have the same contents. Only the time of the last
-// change of rights or links may differ.
+// isContent reports whether k and o are states of one file with the same contents. They may differ
+// only in the field changed, the time of the last change of rights or links.
 func (k fileKey) isContent(o fileKey) bool {
 	k.changed = o.changed
 	return k == o

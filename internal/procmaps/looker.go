@@ -124,8 +124,8 @@ func (l *looker) findNew() {
 	}
 }
 
-// shareFiles sets the files of mappings that cannot be opened, if another process has the same
-// file. A worker may be forked after the program was replaced on disk.
+// shareFiles sets the missing file of a mapping if another process has mapped the same file. A file
+// cannot be opened, for example, if a worker was forked after its program was replaced on disk.
 func (l *looker) shareFiles() {
 	type inode struct{ dev, number uint64 }
 	known := make(map[inode]*file)
@@ -149,8 +149,8 @@ func (l *looker) shareFiles() {
 	}
 }
 
-// overwritten returns the mapped files whose contents changed after they were read. The
-// mappings have the new contents, too.
+// overwritten reports for each mapped file whether its contents have changed since they were read.
+// Processes that have mapped such a file then have the new contents, too.
 func (l *looker) overwritten() map[*file]bool {
 	changed := make(map[*file]bool)
 	for _, of := range l.live {

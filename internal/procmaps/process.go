@@ -149,7 +149,7 @@ func (of *process) update(l *looker, overwritten map[*file]bool) bool {
 	return true
 }
 
-// adopt sets the files of mappings without a file, if find returns one.
+// adopt sets the files of mappings that have none to the results of find, unless the result is nil.
 func (of *process) adopt(find func(m *mapping) *file) {
 	copied := false
 	for i := range of.mappings {
@@ -166,7 +166,8 @@ func (of *process) adopt(find func(m *mapping) *file) {
 	}
 }
 
-// isForeign reports whether paths mean other files for the process than for this one.
+// isForeign reports whether a path may lead to another file in the process than in this one, since
+// its root directory or mount namespace differs.
 func (of *process) isForeign() bool {
 	for _, name := range []string{"root", "ns/mnt"} { // the root directory, and the mount namespace
 		theirs, err := os.Stat("/proc/" + strconv.Itoa(of.pid) + "/" + name)

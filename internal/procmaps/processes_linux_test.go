@@ -211,7 +211,7 @@ func TestProcessesHaveToAgree(t *testing.T) {
 	}
 }
 
-// A worker that is forked after its program was replaced on disk has the same file.
+// A worker that is forked after its program was replaced on disk must get the file of its program.
 func TestAForkedWorkerHasTheFileOfItsProgram(t *testing.T) {
 	f := headersOf(t, "x86_64.elf")
 	of := func(pid int, number uint64, f *file) *process {
@@ -226,8 +226,8 @@ func TestAForkedWorkerHasTheFileOfItsProgram(t *testing.T) {
 	}
 }
 
-// A file that is overwritten in place is read again: the processes that have mapped it have the new
-// contents, too.
+// A file that is overwritten in place must be read again: the processes that have mapped it have
+// the new contents, too.
 func TestAnOverwrittenFileIsReadAgain(t *testing.T) {
 	path := copied(t, t.TempDir(), "x86_64.elf")
 	at := mapCode(t, path, nil)
@@ -256,7 +256,7 @@ func TestAnOverwrittenFileIsReadAgain(t *testing.T) {
 	}
 }
 
-// While output waits to be read, the clock that measures how long mappings linger stands still.
+// While output waits to be read, the clock that measures how long mappings linger must not advance.
 func TestDoubtsLastWhileOutputIsNotRead(t *testing.T) {
 	l := newLooker()
 	l.last = time.Now().Add(-time.Minute)
@@ -269,7 +269,7 @@ func TestDoubtsLastWhileOutputIsNotRead(t *testing.T) {
 	}
 }
 
-// Output counts as waiting after Read has returned text, until the next Read.
+// After Read has returned text, output must count as waiting until the next Read.
 func TestAReaderThatDoesNotReadIsKnown(t *testing.T) {
 	p := New()
 	r := p.Reader(bytes.NewReader([]byte("text"))).(*reader)
@@ -283,7 +283,7 @@ func TestAReaderThatDoesNotReadIsKnown(t *testing.T) {
 	}
 }
 
-// A look that does not end, since a disk does not answer, does not hold up the output.
+// A look that does not end, since a disk does not answer, must not hold up the output.
 func TestOutputDoesNotWaitForALookThatHangs(t *testing.T) {
 	p := started(os.Getpid())
 	p.mu.Lock()
@@ -328,7 +328,8 @@ func TestBiasesWithLargePages(t *testing.T) {
 	}
 }
 
-// A child's PID that was not read completely is not used, and the cut is reported.
+// If the list of children is cut within a PID, children must leave out that PID, and report the
+// cut.
 func TestWhatWasNotReadIsReported(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "task", "7"), 0o777); err != nil {
@@ -350,7 +351,7 @@ func TestWhatWasNotReadIsReported(t *testing.T) {
 	}
 }
 
-// The device that the kernel names for a mapping of this process is the file's device.
+// mapped must return this process's mapping of the file: it must have the file's inode and name.
 func TestOwnMappingsNameTheFile(t *testing.T) {
 	f, err := os.Open(arch + "x86_64.elf")
 	if err != nil {

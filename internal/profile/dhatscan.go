@@ -120,8 +120,8 @@ func (s *dhatScanner) write(p []byte, final bool) error {
 	return s.give(p[text:i], dhatText, nil)
 }
 
-// give passes the bytes in text, which are only copied, and then the part b to s.part. Either may
-// be empty.
+// give passes text, bytes that are only copied, and then b, whose kind is part, to s.part. Either
+// may be empty.
 func (s *dhatScanner) give(text []byte, part dhatPart, b []byte) error {
 	if len(text) > 0 {
 		if err := s.part(dhatText, text); err != nil {
@@ -168,9 +168,9 @@ func (s *dhatScanner) token(p []byte) (n int, part dhatPart) {
 	return bytes.IndexAny(p, ",]}: \t\r\n\"[{"), s.valuePart()
 }
 
-// giveUp skips the token that begins with c, which is too long or has no end. A text is skipped
-// to its end. After any other token, or a text of the frame table, the rest of the file has no
-// meaning: later frames could not be numbered.
+// giveUp skips the token that begins with c, which is too long or has no end. It skips a text
+// outside of the frame table to its end. For any other token, it sets lost: the rest of the file
+// has no meaning, since later frames could not be numbered.
 func (s *dhatScanner) giveUp(c byte) {
 	if c == '"' && s.level() != dhatTable {
 		s.inLong = true

@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// A dhatValue is a value of samples, made from a count of program points.
+// A dhatValue is one of a sample's values. It is made from a count in a program point.
 type dhatValue struct {
 	key  string // key of the count in a point
 	kind stacks.ValueType

@@ -38,7 +38,7 @@ type dhatWriter struct {
 	w    *bufio.Writer
 	scan dhatScanner
 
-	// row of the new table, by the text of the frame; nil if the old table stays
+	// row of each text in the new table; nil if the old table stays
 	table map[string]uint32
 	texts []string // the new table
 	// new numbers, by old number; nil before the first stack with the frame
@@ -74,8 +74,8 @@ func (out *dhatWriter) part(p dhatPart, b []byte) error {
 	return err
 }
 
-// writeRow prints a text of the old table with the name of the physical function. Inlined calls
-// are left out, since the text is one frame of the stacks.
+// writeRow prints a text of the old table with the name of the physical function. It leaves out
+// inlined calls, since a row is only one frame of the stacks.
 func (out *dhatWriter) writeRow(row int, b []byte) error {
 	if row < len(out.x.frames) {
 		if texts := out.x.texts(row); len(texts) > 0 {

@@ -35,9 +35,9 @@ const (
 const maxExpression = 64 << 10
 
 // withoutDropped returns p as pprof viewers show it. It removes the frames that match p.DropFrames
-// but not p.KeepFrames, and the frames that these called. Matching frames at the root remain, up to
-// the first frame that does not match. An expression that is too long or invalid matches nothing.
-// The result shares everything but stacks and lines with p.
+// but not p.KeepFrames, and all frames that a removed frame called. Matching frames at the root
+// remain, up to the first frame that does not match. An expression that is too long or invalid
+// matches nothing. Except for stacks and lines, the result shares its parts with p.
 func withoutDropped(p *stacks.Profile) *stacks.Profile {
 	drop := expression(p.DropFrames)
 	if drop == nil {

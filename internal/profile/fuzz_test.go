@@ -101,7 +101,7 @@ func FuzzJemalloc(f *testing.F) {
 	})
 }
 
-// grows checks that the work grows with the length of a text.
+// grows fails the test if the work grows faster than the length of the text.
 func grows(t *testing.T, data []byte) {
 	fuzztest.Growth(t, data, func(data []byte) {
 		if p, err := Read(bytes.NewReader(data), Options{}); err == nil {

@@ -124,7 +124,7 @@ func (r *rawStacks) dropAllocator() {
 	r.dropUnused()
 }
 
-// dropUnused removes the locations in no stack, and renumbers the others.
+// dropUnused removes the locations that are in no stack, and renumbers the remaining ones.
 func (r *rawStacks) dropUnused() {
 	numbers := make([]uint32, len(r.p.Locations))
 	var used []stacks.Location

@@ -63,7 +63,8 @@ type massifFile struct {
 
 	command string
 	pages   bool // the current tree is of pages, allocated by system calls: --pages-as-heap=yes
-	// index of the frame of the current node and its ancestors, by level; -1 without a frame
+	// by level, the index of the frame of the current node or its ancestor; -1 if the node has no
+	// frame
 	path    []int
 	left    int    // nodes of the current tree not yet read
 	unended bool   // the last line has no line end
@@ -192,7 +193,8 @@ func (x *massifFile) frame(n *massifNode) (int, error) {
 		return -1, nil
 	}
 	raw.Exact = x.pages && n.level == 1
-	// a node with its parent's address is the function that the parent was inlined into
+	// inner is the nearest ancestor with another address: a node with its parent's address is the
+	// function into which the parent was inlined
 	inner := -1
 	for level := n.level - 1; level > 0; level-- {
 		if inner = x.path[level]; inner < 0 || x.frames[inner].raw.Addr != raw.Addr {
@@ -250,9 +252,9 @@ func (x *massifFile) reportDefects() {
 	}
 }
 
-// rewrite prints the file with names. If calls were inlined into a node's function, each call
-// becomes a node, and the function is the outermost one. Its callers are indented further. All
-// other bytes stay the same.
+// rewrite prints the file with names. If calls were inlined into a node's function, each inlined
+// call becomes a node, the innermost first, and the node of the function comes last. The function's
+// callers are indented further. All other bytes stay the same.
 func (x *massifFile) rewrite(w io.Writer) error {
 	if err := x.file.rewind(); err != nil {
 		return err
@@ -268,7 +270,7 @@ func (x *massifFile) rewrite(w io.Writer) error {
 type massifWriter struct {
 	x *massifFile
 	w *bufio.Writer
-	// by level of a node: how many levels deeper its children are indented
+	// by level of a node, the number of levels by which its children are indented further
 	deeper []int
 	b      []byte
 }

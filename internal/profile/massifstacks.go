@@ -110,7 +110,7 @@ func (s *massifSampler) line(line []byte, n *massifNode) error {
 	return nil
 }
 
-// below returns the name in stacks of a node without a frame.
+// below returns the text by which stacks name a node without a frame.
 func below(text []byte) string {
 	if bytes.Contains(text, []byte("below massif's threshold")) {
 		return "below massif's threshold"

@@ -71,7 +71,7 @@ func cpuProfile(order binary.AppendByteOrder, size int, stacks ...[]uint64) []by
 	return append(b, "00001000-00002000 r-xp 00001000 fe:00 1 /opt/app\n00003000-00004000 r-xp 00000000 fe:00 2 /opt/lib.so\n"...)
 }
 
-// Output in pprof's format is the profile that pprof's own library reads from the input.
+// The output in pprof's format must be the profile that pprof's own library reads from the input.
 func TestProfilesAreReadAsByPprof(t *testing.T) {
 	ours := func(b *bytes.Buffer, p *pprof.Profile) {
 		if err := p.Write(b); err != nil {

@@ -97,7 +97,7 @@ func (d *pprofProfile) text(n uint64) (string, error) {
 	return d.strings[n], nil
 }
 
-// other reads the fields of f that refer only to strings.
+// other reads the field f if it refers only to strings.
 func (d *pprofProfile) other(f field) (err error) {
 	p := &d.p
 	switch f.number {

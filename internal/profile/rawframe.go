@@ -72,7 +72,7 @@ func beginOfPlace(text []byte) int {
 	return bytes.LastIndex(text, []byte(" ("))
 }
 
-// A spelling is the spelling of names in a file, which depends on Valgrind's flags.
+// A spelling describes how a file spells names, which depends on Valgrind's flags.
 type spelling struct {
 	mangled bool // names of C++ and Rust are mangled: --demangle=no
 	// all callers of main have the name report.BelowMain: without --show-below-main=yes

@@ -69,7 +69,7 @@ var (
 	ErrNotPprof = errors.New("not a profile of pprof")
 )
 
-// A ShowError reports that the profile has no sample type of the name View.Show.
+// A ShowError reports that the profile has no sample type with the name in View.Show.
 type ShowError struct {
 	Show  string
 	Types []string // sample types of the profile

@@ -33,7 +33,7 @@ func printed(t testing.TB, data []byte, form Output, v View, o Options) string {
 	return out.String() + notes.String()
 }
 
-// Each file of testdata has a profile, and its output without any file of its mappings.
+// Each file of testdata has a profile, and the expected output if none of the mapped files exists.
 func TestFormats(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -78,8 +78,8 @@ func compressed(data []byte) []byte {
 	return b.Bytes()
 }
 
-// Lines of a function in a header are added to the function's row. A function of the same name in
-// another file has its own row.
+// If lines of a function are in a header, they must be added to the function's row. A function of
+// the same name in another file must have its own row.
 func TestFunctionsOfSeveralFilesHaveOneRow(t *testing.T) {
 	f := &pprof.Function{ID: 1, Name: "f", Filename: "f.c", StartLine: 3}
 	part := &pprof.Function{ID: 2, Name: "f", Filename: "f.h"}
@@ -105,7 +105,8 @@ func TestFunctionsOfSeveralFilesHaveOneRow(t *testing.T) {
 	}
 }
 
-// A profile that unpacks to more than its share of the memory is not read to its end.
+// A profile that unpacks to more than its share of the memory must be refused, and its memory
+// returned.
 func TestProfilesStayWithinTheirMemory(t *testing.T) {
 	heap := "heap profile: 1: 1 [1: 1] @ heapprofile\n" + strings.Repeat("1: 1 [1: 1] @ 0x1234\n", 1<<20)
 	locations := append([]byte{0x0a, 0}, bytes.Repeat([]byte{0x22, 2, 0x08, 1}, 1<<20)...)
@@ -143,8 +144,8 @@ func TestProfilesStayWithinTheirMemory(t *testing.T) {
 	}
 }
 
-// In forms of output that need stacks as a tree, stacks that do not fit into the budget as a tree
-// are refused. In other forms they are printed.
+// Some forms of output need the stacks as a tree. If the tree does not fit into the budget, Write
+// must refuse these forms. In other forms, it must print the stacks.
 func TestTreesOfStacksStayWithinTheirMemory(t *testing.T) {
 	var heap strings.Builder
 	heap.WriteString("heap profile: 1: 1 [1: 1] @ heapprofile\n")

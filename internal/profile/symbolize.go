@@ -65,7 +65,7 @@ type site struct {
 	failed bool  // an address has no name because of err
 }
 
-// profile names the locations of p without a function. It marks the mappings whose locations
+// profile names the locations of p that have no function. It marks the mappings whose locations
 // need no further lookup.
 func (r *resolver) profile(p *stacks.Profile, kind mapsKind) error {
 	sites := make([]*site, len(p.Mappings))

@@ -249,7 +249,8 @@ func (t *table) key(b []byte, stack []uint32) (_ []byte, leaf int64) {
 	return b, leaf
 }
 
-// frame appends line k of a location, with its line number if lined is set.
+// frame appends the function and file of line k of a location. If lined is set, it also appends the
+// number of the source line.
 func (t *table) frame(b []byte, l *stacks.Location, k int, lined bool) []byte {
 	if k >= len(l.Lines) || l.Lines[k].Function == 0 || t.p.Functions[l.Lines[k].Function-1].Name == "" {
 		where := "0x" + strconv.FormatUint(l.Address, 16)

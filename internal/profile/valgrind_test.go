@@ -121,7 +121,8 @@ func TestFilesOfValgrindGetNames(t *testing.T) {
 	}
 }
 
-// However a file is divided into pieces, its parts are the same, and together they are the file.
+// However a file is divided into pieces, its parts must be the same, and together they must be the
+// file.
 func TestPartsOfDHATFilesAreWholeInAnyPieces(t *testing.T) {
 	for _, file := range []string{
 		`{"dhatFileVersion":2` + "\n" + `,"cmd":"./a \"b\" \\","bklt":true,"pps":[{"tb":1,"fs":[1, 2]},{"fs":[]}],"ftbl":["[root]","0x1: f \"x\\","0x2: ???"]}` + "\n",
@@ -169,7 +170,7 @@ func TestPartsOfDHATFilesAreWholeInAnyPieces(t *testing.T) {
 	}
 }
 
-// A text of any length is copied.
+// Texts of any length must be copied.
 func TestLongTextsOfDHATFilesAreCopied(t *testing.T) {
 	long := strings.Repeat("x", maxDHATToken+10)
 	for _, file := range []string{
@@ -201,7 +202,8 @@ func TestLargeDHATFilesInPipesAreRefused(t *testing.T) {
 	}
 }
 
-// If frames cannot be counted, or are too many, stacks keep their numbers.
+// If the frames of a file cannot be counted, or are too many, the frame numbers in stacks must not
+// change.
 func TestStacksKeepNumbersOfFramesThatAreNotCounted(t *testing.T) {
 	const begin = `{"dhatFileVersion":2,"pps":[{"tb":1,"fs":[1,2]}],"ftbl":["[root]"`
 	for _, tt := range []struct{ name, frames, note string }{
@@ -218,7 +220,8 @@ func TestStacksKeepNumbersOfFramesThatAreNotCounted(t *testing.T) {
 	}
 }
 
-// A regular file is read twice, and only its frames are kept: memory does not grow with its size.
+// A regular file is read twice, and only its frames are kept: memory must not grow with the file's
+// size.
 func TestLargeDHATFilesTakeLittleMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	size := fuzztest.LongOr(512<<20, 24<<20)
@@ -266,7 +269,8 @@ func TestLargeDHATFilesTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// The snapshots of a Massif file repeat the same frames, whose texts are made once.
+// The snapshots of a Massif file repeat the same frames. The texts of a frame must be made only
+// once.
 func TestLargeMassifFilesTakeLittleMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	var in bytes.Buffer
@@ -373,8 +377,8 @@ func (everyPlace) Frames(report.RawFrame) ([]symbolize.Frame, buildid.ID) {
 	return []symbolize.Frame{{Func: "in\n\"", Inlined: true}, {Func: "out", File: "a.c", Line: 1, HasLine: true}}, buildid.ID{}
 }
 
-// fuzzTrace checks that a file that gets no names is printed unchanged, and prints it in all other
-// forms.
+// fuzzTrace checks that data is printed unchanged if no frame gets a name. It also prints data with
+// names in the forms Text, Folded and Pprof, to find panics.
 func fuzzTrace(t *testing.T, data []byte) {
 	if got := withoutNotes(t, data, Options{}); got != string(data) {
 		t.Errorf("%q became %q", data, got)

@@ -17,7 +17,7 @@ const (
 
 var errWire = errors.New("damaged: a field has no valid number or type")
 
-// A field is a field of a message.
+// A field is one field of a message in the wire format.
 type field struct {
 	number int
 	kind   int    // numberType, …
