@@ -254,7 +254,7 @@ func commandOf(p *findings.Process) string {
 	return visible(b.String(), maxName)
 }
 
-// problem prints an element with a text, which is also its message.
+// problem prints an element with this text, both as its message and as its content.
 func (j *junit) problem(element, kind, text string) {
 	j.raw("<" + element)
 	j.attribute("type", kind)

@@ -79,7 +79,8 @@ func readJUnit(t testing.TB, r *Result) *junitFile {
 	return f
 }
 
-// testdata/README.md names the schemas. They do not allow the attribute file, which GitLab reads.
+// With Strict, the output must be valid by two schemas, which testdata/README.md names. The schemas
+// do not allow the attribute file, which GitLab reads.
 func TestJUnitIsValid(t *testing.T) {
 	testenv.Need(t, "xmllint")
 	left := sample()
@@ -200,7 +201,7 @@ type issue struct {
 }
 
 // readCodeQuality returns the output of CodeQuality for r. It fails the test if GitLab would not
-// read an entry, or merge two.
+// read an entry, or would merge two entries.
 func readCodeQuality(t testing.TB, r *Result) (all []issue) {
 	t.Helper()
 	text := printed(t, CodeQuality, r)

@@ -8,9 +8,9 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// A meter passes bytes on, and measures their size after gzip if that may exceed the limit. It
-// first compresses with S2, which is several times as fast but less dense. If the S2 blocks are
-// within the limit, so is the gzip file, and most files need no gzip.
+// A meter passes bytes on to w, and measures their size after gzip if that may exceed
+// maxCompressed. It first compresses with S2, which is several times as fast but less dense. As
+// long as the S2 blocks are within the limit, the gzip file is, too, so most files need no gzip.
 type meter struct {
 	w       io.Writer
 	blocks  [][]byte // compressed by S2

@@ -47,8 +47,8 @@ type Result struct {
 	Kinds *gate.Kinds
 }
 
-// fails reports whether a finding should fail a build. With a comparison, it must be new. With a
-// gate, the gate must have its kind.
+// fails reports whether a finding should fail a build. If the run was compared with another, only
+// new findings fail the build. If the run has a gate, only findings of the gate's kinds do.
 func (r *Result) fails(x *findings.Finding) bool {
 	return r.Changes.State(x) != gate.Unchanged && (r.Kinds == nil || r.Kinds.Has(x))
 }
@@ -130,7 +130,8 @@ func placeOf(f *findings.TraceFrame) place {
 	return place{f.File, min(max(f.Line, 1), math.MaxInt32), min(f.Column, math.MaxInt32), true}
 }
 
-// program returns the name of a program that had the finding, or of its report.
+// program returns the name of a program that had the finding or, if its command is unknown, the
+// name of its report.
 func (r *Result) program(x *findings.Finding) string {
 	for _, o := range x.Seen {
 		p := r.Process(o.Process)

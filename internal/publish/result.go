@@ -300,8 +300,8 @@ func (s *sarif) stackFrame(f *findings.TraceFrame) {
 	s.close('}')
 }
 
-// A printedFrame has the JSON of a frame in a flow and in a stack: see inFlow. A text is empty
-// until the frame is printed there.
+// A printedFrame has the JSON of a frame as printed in a flow, and in a stack: see inFlow. Each of
+// the two texts is empty until the frame is first printed there.
 type printedFrame [2]string
 
 // Indexes of a printedFrame.
@@ -313,8 +313,8 @@ const (
 // maxFrameBytes bounds the texts of frames in memory: 10,000 frames take about 5 MB.
 const maxFrameBytes = 16 << 20
 
-// again prints the JSON of a frame from memory, or calls print. Frames are most of a file, and
-// findings share them.
+// again prints the JSON of a frame, which it has kept from an earlier call, or gets from print.
+// Findings share frames, which are most of a file.
 func (s *sarif) again(f *findings.TraceFrame, where int, print func()) {
 	if len(s.buf) > bufferSize {
 		s.flush()

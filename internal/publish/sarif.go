@@ -14,8 +14,8 @@ const (
 	maxFlowLocations = 1_000
 	// related locations of a result; GitHub accepts 1,000, and shows this many
 	maxRelated = 100
-	// bytes of the file after gzip: GitHub accepts 10 MB, and the compressor has not counted its
-	// last input
+	// bytes of the file after gzip; GitHub accepts 10 MB. The margin is for input that the
+	// compressor has taken but not yet counted
 	maxCompressed = 9_500_000
 	maxNotices    = 100 // messages of a run about missing parts
 	maxDetails    = 3   // lines of details in a result's message, besides its stacks

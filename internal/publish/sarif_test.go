@@ -329,7 +329,7 @@ func TestResultsWithoutLinesHaveALocation(t *testing.T) {
 	}
 }
 
-// Readers in .NET refuse lines above 2^31-1.
+// Lines and columns must be at most 2^31-1: readers in .NET refuse larger numbers.
 func TestLinesAreSignedIntegers(t *testing.T) {
 	for line, want := range map[uint32]uint32{0: 1, 7: 7, 1<<32 - 1: 1<<31 - 1} {
 		f := &findings.TraceFrame{}
@@ -431,7 +431,7 @@ func TestResourcesOfSpRtraceAreLeaks(t *testing.T) {
 	}
 }
 
-// The kinds come from the golden files of the readers' tests.
+// Each kind of finding in the golden files of the readers' tests must have a class.
 func TestKindsThatReadersFindHaveAClass(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"../faults/testdata/findings/*", "../../valgrind/testdata/findings/*"} {

@@ -9,7 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A finding takes about 4 kB of output. Its memory in a printer must only be enough for sorting.
+// A finding takes about 4 kB of output, which a printer must not keep: the number of allocations
+// for each finding is bounded.
 func TestPrintersKeepNothingOfWhatTheyPrint(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	r := results()

@@ -16,12 +16,12 @@ import (
 // maxCallers is Valgrind's limit on the frame lines of a suppression (VG_MAX_SUPP_CALLERS).
 const maxCallers = 24
 
-// Suppressions prints a Valgrind suppression for each finding that Valgrind can suppress, named
-// after the kind, the own function and the fingerprint. As in Valgrind, frames have linkage names,
-// and inlined calls the names in the source. The suppression matches if Valgrind finds the debug
-// information. A comment after it may have a second one with object files, which also matches the
-// stripped program. A suppression that another one covers is omitted. Suppressions fails only if w
-// does.
+// Suppressions prints a Valgrind suppression for each finding that Valgrind can suppress. The name
+// of a suppression has the kind, the own function and the fingerprint of the finding. As in
+// Valgrind, frames have linkage names, and inlined calls the names in the source. The suppression
+// matches if Valgrind finds the debug information. A second suppression may follow in a comment: it
+// names object files instead of functions, and also matches the stripped program. A suppression
+// that another one covers is omitted. Suppressions fails only if w does.
 func Suppressions(w io.Writer, r *Result) error {
 	p := suppressions{of: r, lines: make(map[*findings.TraceFrame]suppressionLines), known: make(map[uint64]*suppression), seed: maphash.MakeSeed()}
 	var all []*suppression
@@ -99,9 +99,9 @@ type suppressions struct {
 	hashes     []uint64
 }
 
-// A stackLines has the lines of a stack in a suppression, by name and by object file. named is set
-// if an own function is among the names. A suppression of obj: lines for a stack without an own
-// function would hide too much.
+// A stackLines has the lines of a suppression's stack, by name and by object file. named is set if
+// one of the names is an own function. Without such a name, a suppression by object files would
+// hide too much.
 type stackLines struct {
 	names, objects []string
 	named          bool
@@ -116,8 +116,8 @@ type suppressionLines struct {
 // maxSuppressionLines bounds the frames whose lines are in memory.
 const maxSuppressionLines = 64 << 10
 
-// sums returns a hash for each prefix of a suppression's frames, with the kind and the line after
-// it. The hashes are valid until the next call.
+// sums returns a hash for each prefix of frames. Each hash also covers the kind of s and the line
+// after the kind. The hashes are valid until the next call.
 func (p *suppressions) sums(s *suppression, frames []string) []uint64 {
 	sum := maphash.String(p.seed, s.kind) ^ bits.RotateLeft64(maphash.String(p.seed, s.extra), 1)
 	p.hashes = p.hashes[:0]
@@ -146,15 +146,16 @@ func (p *suppressions) isFirst(s *suppression, frames []string) bool {
 
 func (s *suppression) key() string { return s.kind + "\n" + s.extra }
 
-// Bounds of the search for suppressions that cover others: frames of such a suppression, and their
-// number for one kind.
+// Bounds of the search for suppressions that cover others: frames of a covering suppression, and
+// number of covering suppressions of one kind.
 const (
 	maxWide     = 6
 	maxCovering = 64
 )
 
-// isWithin reports whether a suppression with the frames other matches every error that a
-// suppression with frames matches. It returns false if the frames are equal.
+// isWithin reports whether one suppression covers another: it then matches every error that the
+// other matches. The second argument has the frames of the covering suppression, and the first has
+// the frames of the covered one. The result is false if the frames are equal.
 func isWithin(frames, other []string) bool {
 	return !slices.Equal(other, frames) && matchCalls(other, len(frames), func(call string, n int) bool { return call == frames[n] })
 }
@@ -257,9 +258,9 @@ func sizeOf(message string) string {
 	return size[:end]
 }
 
-// stack returns the lines of a suppression's stack, at most maxCallers. They use the memory of to,
-// which is the result. Several frames of the system in a row become "...". Frames after the last
-// own frame are left out. Without an own frame, all are kept.
+// stack returns the lines of a suppression's stack, at most maxCallers. The result is the last
+// argument, whose memory stack reuses. Several frames of the system in a row become "...". Frames
+// after the last own frame are left out. If the stack has no own frame, all its frames are kept.
 func (p *suppressions) stack(s *suppression, to *stackLines) *stackLines {
 	frames := s.of.Traces[0].Frames
 	names, objects := to.names[:0], to.objects[:0]

@@ -143,8 +143,9 @@ func TestSuppressions(t *testing.T) {
 	}
 }
 
-// A frame with only a demangled name gets the linkage name from elsewhere in the report, or else
-// the line of its object file. The lack of linkage names is reported once.
+// A frame with only a demangled name must get the linkage name from elsewhere in the report, or
+// else the line of its object file. The output must report only once that linkage names are
+// missing.
 func TestSuppressionsHaveLinkageNamesOfReports(t *testing.T) {
 	demangled := func(name string) *findings.TraceFrame { return call(name, name, app, false) }
 	r := runOf(t, finding("InvalidFree", "Invalid free()", demangled("app::A<int>::A()"), demangled("app::use(int)"), demangled("main")))

@@ -120,7 +120,7 @@ func TestAReportAfterALogIsNoPartOfItsBlock(t *testing.T) {
 	})
 }
 
-// The most recently used files stay open for another report, unless they were replaced.
+// The most recently used files must stay open for another report, unless they were replaced.
 func TestFilesStayOpenForTheNextReport(t *testing.T) {
 	dir := t.TempDir()
 	replace := func(name, by string) {

@@ -31,8 +31,8 @@ func (l *ledger) Give(n int64) {
 	l.left, l.out = l.left+n, l.out-n
 }
 
-// Shares of one Budget take no more than the Budget and its ledger have. They ask the ledger
-// seldom, and return everything.
+// Together, the Shares of one Budget must take no more than the Budget and its ledger have. They
+// must seldom call the ledger, and must return everything.
 func TestSharesStayWithinBudgetAndLedger(t *testing.T) {
 	for _, test := range []struct {
 		name         string

@@ -57,7 +57,8 @@ type Object struct {
 	Fixed bool             // the file is loaded at its link address (ET_EXEC)
 	Loads []object.Segment // loaded segments, in the file's order
 	Code  []object.Segment // executable segments of Loads
-	// identifies the content of a file without a build ID, which may be replaced: see NameOf
+	// text that identifies the content of a file without a build ID, since the file may be
+	// replaced: see NameOf
 	State string
 
 	// Image is the open file, mapped, if the Objects keep files open and Err is nil. Callers must

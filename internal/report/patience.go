@@ -173,9 +173,10 @@ type awaiter interface {
 	AwaitLocal(ctx context.Context, l symbolize.Location)
 }
 
-// awaitLocal calls the function ask when the search on this machine for the file of l has ended. It
-// calls ask once more when a file found there has been inflated. Both waits end with ctx. ask may
-// wait for servers until the deadline in until, which may be past.
+// awaitLocal waits until the search on this machine for the file of l has ended, and calls the
+// function ask. If the answer is pending, awaitLocal waits until a file found there has been
+// inflated, and calls ask once more. Both waits end with ctx. ask may wait for servers until the
+// deadline in until, which may be past.
 func (p *Patience) awaitLocal(ctx context.Context, until time.Time, l symbolize.Location, ask func(context.Context) error) (err error) {
 	short, cancel := context.WithDeadline(ctx, until)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 )
 
 // A log may wait for thousands of files in a minute, each for a moment. The memory for these waits
-// does not grow with their number, and no wait is lost or kept for much more than a minute.
+// must not grow with their number. No wait may be lost, or kept for much more than a minute.
 func TestShortWaitsTakeNoSpace(t *testing.T) {
 	const waits, each = 100_000, time.Millisecond
 	synctest.Test(t, func(t *testing.T) {

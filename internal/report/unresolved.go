@@ -26,8 +26,9 @@ func (m *Missing) Pass(o *Options) {
 	}
 }
 
-// Add adds the frames of u to the count of u.Name. If other names already have maxMissing counts,
-// Add uses a count without a name. A count has the ID and Err of the last u.
+// Add adds the frames of u to the count for u.Name. If maxMissing names have counts, Add adds the
+// frames of a new name to a count without a name. A count has the ID and Err of the last u that was
+// added to it.
 func (m *Missing) Add(u symbolize.Unresolved) {
 	if m.byName == nil {
 		m.byName = make(map[string]*symbolize.Unresolved)
@@ -45,8 +46,8 @@ func (m *Missing) Add(u symbolize.Unresolved) {
 	known.ID, known.Err = u.ID, u.Err
 }
 
-// Unresolved returns the count of unresolved frames of f. err is the reason, but f.Err takes
-// precedence.
+// Unresolved returns an entry for this number of frames of f that have no names. The reason is
+// f.Err or, if that is nil, err.
 func (f *Object) Unresolved(frames int64, err error) symbolize.Unresolved {
 	if f.Err != nil {
 		err = f.Err

@@ -113,8 +113,8 @@ func age() error {
 	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	// root may install a filter without no_new_privs: age leaves the flag unset, so that Apply must
-	// set it
+	// root may install a filter without no_new_privs. age then leaves the flag unset, to test that
+	// Apply sets it
 	if os.Geteuid() != 0 {
 		if err := raw(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1); err != nil {
 			return err
@@ -589,7 +589,7 @@ func TestOtherProcessesAreKept(t *testing.T) {
 	}
 }
 
-// Apart from signals, all operations on the child are denied.
+// The process may send signals to the child. All other operations on the child must be denied.
 func TestAChildMayBeSignalled(t *testing.T) {
 	c := confess(t, newOrder(t, Policy{Child: os.Getpid()}))
 	for name, want := range map[string]string{
@@ -601,8 +601,8 @@ func TestAChildMayBeSignalled(t *testing.T) {
 	}
 }
 
-// If the kernel lacks a part of the sandbox, the other parts are applied, and the missing part is
-// reported.
+// If the kernel lacks a part of the sandbox, the other parts must be applied, and the missing part
+// must be reported.
 func TestOldKernels(t *testing.T) {
 	o := newOrder(t, Policy{})
 	o.Old = true

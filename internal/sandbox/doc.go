@@ -18,8 +18,8 @@ type Policy struct {
 	// left out, and remains unwritable if it is created later.
 	Write []string
 
-	// Devices lists folders with devices, such as serial ports, that the process reads and sets
-	// up. Write does not keep the right to set them up.
+	// Devices lists folders with devices, such as serial ports, that the process reads and sets up.
+	// In a folder of Write, the process may not set up devices.
 	Devices []string
 
 	// Network keeps connections to other programs over TCP and UDP.
@@ -37,8 +37,8 @@ type Policy struct {
 	// Accept keeps accepting connections on sockets that are already open.
 	Accept bool
 
-	// OtherProcesses keeps access to the files of other processes, such as /proc/1234/root.
-	// Landlock would hide them, so it is left out.
+	// OtherProcesses keeps access to the files of other processes, such as /proc/1234/root. Apply
+	// then does not use Landlock, which would hide these files.
 	OtherProcesses bool
 
 	// Child, if not 0, is the ID of a process that may be signalled. Any process may then get

@@ -50,7 +50,8 @@ func MakeFolder(dir string) {
 	os.MkdirAll(dir, 0o700)
 }
 
-// FolderOf returns the folder in which the file at path is replaced. It follows links.
+// FolderOf returns the folder of the file at path, after following links. A file that replaces it
+// is made there.
 func FolderOf(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The kernel hides other processes from a confined process, so their paths are recognised on the
-// command line.
+// Paths of other processes must be recognised on the command line: the kernel hides other processes
+// from a confined process.
 func TestPathsOfOtherProcesses(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("Linux only: /proc")

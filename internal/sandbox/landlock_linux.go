@@ -99,7 +99,7 @@ func restrictFiles(p Policy) (abi int, err error) {
 	return abi, nil
 }
 
-// handled returns the rights to give up unless a rule keeps them.
+// handled returns the rights that the process gives up, unless a rule keeps them.
 func handled(abi int, p Policy) (attr unix.LandlockRulesetAttr) {
 	attr.Handled_access_fs = rights1
 	for _, more := range []struct {

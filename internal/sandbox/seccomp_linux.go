@@ -295,7 +295,7 @@ func filterCalls(p Policy) error {
 	return err
 }
 
-// install takes the two steps of filterCalls.
+// install sets no_new_privs, and then installs the filter.
 func install(prog *unix.SockFprog) error {
 	if _, _, errno := unix.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
 		return errno

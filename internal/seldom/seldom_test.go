@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A message passes once a minute, with the number of its occurrences.
+// A message must pass once a minute, with the number of its occurrences since the last one that
+// passed.
 func TestMessagesPassOnceAMinute(t *testing.T) {
 	begin := time.Unix(1_700_000_000, 0)
 	var l Limiter
@@ -30,7 +31,8 @@ func TestMessagesPassOnceAMinute(t *testing.T) {
 	}
 }
 
-// If messages come at the same moment, one of them passes, and the counts include all of them.
+// If messages come at the same moment, only one of them must pass, and the counts must include all
+// of them.
 func TestMessagesOfManyGoroutinesAreCounted(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	const each, goroutines = 1000, 8
