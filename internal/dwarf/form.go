@@ -1,13 +1,14 @@
 package dwarf
 
-// An encoding has the properties of a unit that determine the sizes of its attributes.
+// An encoding holds the DWARF version and the sizes of addresses and offsets. The sizes of
+// attributes depend on them.
 type encoding struct {
 	version  uint16
 	addrSize uint8 // bytes: 4 or 8
 	offSize  uint8 // bytes: 4, or 8 in 64-bit DWARF
 }
 
-// maxAddr is the highest address. Linkers write it for discarded code.
+// maxAddr returns the highest address of addrSize bytes. Linkers write it for discarded code.
 func (e encoding) maxAddr() uint64 {
 	if e.addrSize == 4 {
 		return 1<<32 - 1

@@ -311,8 +311,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// A unit refers to another unit, with a type unit between them. Strings and addresses are indexed
-// without a base, and the line program defines a file.
+// Lookup must find a function's name in another unit, and a file that the line program defines. It
+// must find strings and addresses by index, although the unit has no base.
 func TestAcrossUnits(t *testing.T) {
 	abbrev := parts(le,
 		1, tagPartialUnit, 1, 0, 0,

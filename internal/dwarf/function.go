@@ -20,7 +20,8 @@ type functionTable struct {
 	main functionSet
 	rest *functionSet // nil until the scan was repeated
 
-	// calls and ranges of the functions whose calls lookups have read
+	// calls that lookups have read so far, and the ranges of these calls: in starts for tidy
+	// functions, in spans for untidy ones
 	calls  []call
 	spans  []span
 	starts []callStart
@@ -60,19 +61,20 @@ func (f *functionTable) sets() []*functionSet {
 	return []*functionSet{&f.main, f.rest}
 }
 
-// A function is a DW_TAG_subprogram with code, and the position of its parsed calls.
+// A function is a DW_TAG_subprogram with code. Its last fields locate the calls inlined into it,
+// once these are parsed.
 type function struct {
 	base     uint64 // address that the starts of the function's calls are relative to
 	entry    uint32
 	parsed   bool
 	coldPart bool // see coldPartPrefix
 	layout   layout
-	// index in functionTable.calls of the first of numCalls calls: the function itself, then the
-	// calls inlined into it
+	// calls and numCalls select the function's part of functionTable.calls: the function itself,
+	// then the calls inlined into it
 	calls    uint32
 	numCalls uint32
-	// index of the first of numPlaces: in functionTable.starts if the function is tidy, otherwise
-	// in functionTable.spans
+	// places and numPlaces select the ranges of these calls: in functionTable.starts if the layout
+	// is tidy, otherwise in functionTable.spans
 	places    uint32
 	numPlaces uint32
 }

@@ -125,7 +125,8 @@ func checkScratch(t testing.TB, d *Data) {
 	}
 }
 
-// equalFrames compares frames except Ref, Details, and the fields that follow from File.
+// equalFrames reports whether two frames are equal. It ignores Ref, Details, and the fields that
+// only describe parts of File.
 func equalFrames(a, b Frame) bool {
 	return bytes.Equal(a.Name, b.Name) && a.HasLinkage == b.HasLinkage && a.File == b.File && a.Line == b.Line && a.Column == b.Column && a.Inlined == b.Inlined
 }
@@ -223,8 +224,8 @@ func lines5(files, program []byte) []byte {
 }
 
 func TestReferenceCycles(t *testing.T) {
-	// code 1: a unit at [0x1000,0x2000); 2: a function with an abstract origin and code; 3: without
-	// code
+	// abbreviations by code. 1: a unit at [0x1000,0x2000); 2: a function with an abstract origin
+	// and code; 3: a function without code
 	abbrev := parts(binary.LittleEndian,
 		1, tagCompileUnit, 1, attrLowPC, formAddr, attrHighPC, formData4, 0, 0,
 		2, tagSubprogram, 0, attrLowPC, formAddr, attrHighPC, formData4, attrAbstractOrigin, formRef4, 0, 0,

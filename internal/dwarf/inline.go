@@ -30,7 +30,8 @@ const (
 
 const noParent = ^uint32(0)
 
-// A layout selects the search for the call that covers an address.
+// A layout is the arrangement of the ranges of a function's calls. It decides how the call that
+// covers an address is found.
 type layout uint8
 
 const (
@@ -106,8 +107,8 @@ func (u *unit) parseCalls(f *function) {
 	u.keepSpans(f, u.readCalls(f))
 }
 
-// keepSpans prepares the ranges of a function's calls for searching. spans are in the order of the
-// calls' entries.
+// keepSpans stores the ranges of f's calls so that callAt can search them: in table.starts if they
+// are tidy, otherwise in table.spans.
 func (u *unit) keepSpans(f *function, spans []span) {
 	table := &u.funcs
 	if len(table.starts)/2+len(table.spans)+len(spans) > maxRanges {

@@ -56,7 +56,8 @@ const (
 	// runs of a unit's line program that keep no rows; a run that keeps rows costs two to three
 	// times as much
 	coldLineLookups = 1
-	// lookups in a file after which the first lookup in a unit with a bigProgram keeps its rows
+	// lookups in a file after which a line program of at least bigProgram bytes keeps its rows in
+	// its first run already
 	warmLookups = 64
 	bigProgram  = 32 << 10 // bytes of the line program of a unit that has much of the file's code
 )

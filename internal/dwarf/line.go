@@ -33,7 +33,7 @@ type lineTable struct {
 	discriminators *discriminatorTable // nil until Lookup needs a discriminator
 }
 
-// A lineRow is a row in 12 bytes.
+// A lineRow is a row of a line table, packed into 12 bytes.
 type lineRow struct {
 	addr   uint32 // bytes from the start of its sequence
 	line   uint32
@@ -41,9 +41,9 @@ type lineRow struct {
 	column uint16
 }
 
-// A sequence has the addresses [lo,hi). first and n select its rows, sorted by address, without the
-// row that ends it. In a huge table they select its stops, and one more for its end. In a listed
-// table they select the bytes of its opcodes.
+// A sequence covers the addresses [lo,hi). first and n select its rows in lineTable.rows, sorted by
+// address, without the row that ends the sequence. In a huge table they select stops instead. In a
+// listed table they select the opcodes of the sequence in the line program.
 type sequence struct {
 	lo, hi uint64
 	first  uint32
@@ -113,8 +113,8 @@ type lineHit struct {
 	ok     bool
 }
 
-// beginLine returns the row of addr. If the line program must run first, it returns the prepared
-// run as cold.
+// beginLine returns the row of addr. If the line program must be run to find the row, beginLine
+// returns the run, ready to start, as cold.
 //
 // LLVM takes the sequence with the lowest end above the address. If that sequence does not cover
 // the address, there is no row. Otherwise LLVM takes the last row whose address is not above the

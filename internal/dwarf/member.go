@@ -12,8 +12,8 @@ import (
 // the middle of a value, or in padding, is written as a distance from the nearest named part:
 // "[3]+0x4". Pointers end a path.
 
-// A variableInfo holds the attributes of a variable, from its entry and the entries that it
-// completes.
+// A variableInfo holds the attributes of a variable. They come from the variable's entry and from
+// the declaration or origin to which that entry refers.
 type variableInfo struct {
 	name, linkage []byte
 	typ           typeAt
@@ -137,7 +137,7 @@ func (w *typeWalk) size(t typeAt, depth int) (n uint64, ok bool) {
 	return 0, false
 }
 
-// An arrayShape is the layout of an array.
+// An arrayShape holds the element type, the dimensions and the order of the elements of an array.
 type arrayShape struct {
 	elem   typeAt
 	stride uint64 // bytes from one element to the next
@@ -308,15 +308,16 @@ func (w *typeWalk) walkArray(t typeAt, e *typeEntry, off, limit uint64, depth in
 	return w.walk(a.elem, off-i*a.stride, min(a.stride, limit-i*a.stride), depth+1)
 }
 
-// A partial is the first path found that leads only into padding.
+// A partial keeps the first path that leads into padding, for the case that no named part contains
+// the byte.
 type partial struct {
 	path []byte
 	rest uint64
 }
 
-// try follows the part of an object at the given offset. name is nil for a part without a name.
-// done reports whether a named part contains the byte. If not, the path is unchanged, and p keeps
-// the first path into padding.
+// try searches a part of an object for the byte at off, and appends to the path. The part starts at
+// the offset at; name is nil if the part has no name. done reports whether a named part contains
+// the byte. If not, the path is unchanged, and p keeps the first path into padding.
 func (w *typeWalk) try(p *partial, name []byte, t typeAt, off, at, limit uint64, depth int) (rest uint64, done bool) {
 	base := len(w.path)
 	w.appendName(name)

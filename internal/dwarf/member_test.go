@@ -156,7 +156,7 @@ func objects(t *testing.T, path string) []elf.Symbol {
 	})
 }
 
-// The members agree with gdb's for every byte of every variable.
+// At every byte of every variable, Variable must return a member that gdb also has at that byte.
 func TestMembersAgreeWithGDB(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	for _, b := range memberBuilds {
@@ -198,8 +198,8 @@ func TestMembersAgreeWithGDB(t *testing.T) {
 	}
 }
 
-// membersOf returns the member at each byte of a variable, one line for each. It leaves out members
-// that differ from the preceding one only in the distance.
+// membersOf returns the member at each byte of a variable, one line for each. It skips a byte whose
+// member differs from that of the preceding byte only in the distance.
 func membersOf(t *testing.T, d *Data, s elf.Symbol) string {
 	t.Helper()
 	var b strings.Builder
@@ -218,7 +218,7 @@ func membersOf(t *testing.T, d *Data, s elf.Symbol) string {
 	return b.String()
 }
 
-// All builds of a C program have the members of a golden file.
+// All builds of plain.c, except 32-bit builds, must have the members in the golden file.
 func TestMembersOfC(t *testing.T) {
 	const golden = "testdata/members/plain.want"
 	for _, b := range memberBuilds {
@@ -371,8 +371,8 @@ func TestMembersOfFortran(t *testing.T) {
 	}
 }
 
-// declared has the files of a program in which Clang describes the types of variables in other
-// units than the variables.
+// declared holds the files of a C++ program. Clang describes the variables and the types of these
+// variables in different units.
 var declared = map[string]string{
 	"a.h": `namespace shop {
 struct Homed { Homed(); int a; struct Inner { Inner(); short x, y; } inner[2]; int refs; };

@@ -21,8 +21,8 @@ func (d *Data) text(s strRef) []byte {
 	return b[:n:n]
 }
 
-// LazyNames makes Lookup return, if possible, a number in Frame.Ref instead of a name. So callers
-// can read each name only once.
+// LazyNames makes Lookup set Frame.Ref to a number that identifies the name, if possible, instead
+// of setting the name. Callers can then read each name only once, by Name.
 func (d *Data) LazyNames() { d.lazyNames = true }
 
 // Name returns the name for a Frame's Ref; nil if ref is 0 or not valid.
@@ -33,7 +33,8 @@ func (d *Data) Name(ref uint64) []byte {
 	return d.text(strRef{ref&(1<<refBits-1) - 1, section(ref >> refBits), true})
 }
 
-// refBits is the number of low bits in a name's number that hold its offset in a section plus one.
+// refBits is the number of low bits of a name's number that hold the name's offset plus one. The
+// higher bits hold the name's section.
 const refBits = 56
 
 // number returns a number that identifies the string in its file; 0 for no string.
@@ -60,8 +61,9 @@ func (u *unit) nameCall(c *call) strRef {
 	return strRef{c.name, c.section, c.state > nameless}
 }
 
-// entryName returns the linkage name of the entry or of an entry that it refers to, otherwise the
-// first plain name. If declared is set it always returns the plain name.
+// entryName returns the linkage name of the entry, or of the first entry with a linkage name among
+// the entries that it refers to. If there is none, or if declared is set, it returns the first
+// plain name.
 func (u *unit) entryName(entry uint32, declared bool) (name strRef, linkage bool) {
 	d := u.d
 	for range maxChain {
@@ -97,8 +99,8 @@ func (u *unit) entryName(entry uint32, declared bool) (name strRef, linkage bool
 	return name, false
 }
 
-// nameStart returns the entry at which entryName may begin in place of entry, which was read as e.
-// An entry without a name and a specification has the name of its origin.
+// nameStart returns the entry at which entryName may begin instead of entry, whose attributes are
+// in e. An entry without a name and a specification has the name of its origin.
 func (u *unit) nameStart(entry uint32, e *entryData) uint32 {
 	if e.name.ok() || e.linkage.ok() || e.specified.ok() {
 		return entry

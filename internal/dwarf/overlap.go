@@ -29,14 +29,15 @@ func (u *unit) isColdPart(decl *abbrev, e *entryData) bool {
 	return name.off < uint64(len(b)) && bytes.HasPrefix(b[name.off:], []byte(coldPartPrefix))
 }
 
-// A reach is a stretch of addresses of a call. It ends at hi, or where the next reach starts if
-// that is lower.
+// A reach assigns a stretch of addresses to a call. The stretch ends at hi, or where the next reach
+// starts if that is lower.
 type reach struct {
 	lo, hi   uint64
 	fn, call uint32 // index in functionTable.list, and index in that function's calls
 }
 
-// callAmong is callAt for all functions of a unit together. addr must be in a cold part.
+// callAmong returns the call that covers addr, which must be in a cold part. Its results are the
+// same as callAt's, but it searches the calls of all functions of the unit.
 func (u *unit) callAmong(addr uint64) (int, []call) {
 	t := &u.funcs
 	u.gather()
@@ -149,8 +150,8 @@ func (m reachMap) find(addr uint64) (piece, i int) {
 	return piece, above(m[piece], addr) - 1
 }
 
-// give adds r as LLVM adds a range to its map. If a reach covers r's start, give ends it there: its
-// part after r becomes another reach.
+// give adds r as LLVM adds a range to its map. If another reach covers r's start, that reach is cut
+// there, and its part after r's end becomes a separate reach.
 func (m *reachMap) give(r reach) {
 	if p, i := m.find(r.lo); i >= 0 && r.lo < (*m)[p][i].hi {
 		around := &(*m)[p][i]

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// For overlapping ranges, a reachMap gives each address the owner that LLVM's map gives it. LLVM's
-// map leads from the start of a range to its end and owner.
+// For overlapping ranges, a reachMap must give each address the owner that LLVM's map gives it.
+// model reproduces LLVM's map, from the start of a range to its end and owner.
 func TestReachesAreThoseOfLLVM(t *testing.T) {
 	type entry struct {
 		hi    uint64
@@ -57,7 +57,7 @@ func TestReachesAreThoseOfLLVM(t *testing.T) {
 	}
 }
 
-// Many reaches, in several pieces, give the same answers as LLVM's map.
+// A reachMap with several pieces must give each address the owner that LLVM's map gives it.
 func TestManyReachesAreThoseOfLLVM(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, longest := range []uint64{8, 4000} {

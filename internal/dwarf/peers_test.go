@@ -30,8 +30,8 @@ type peerUnit struct {
 	files []*dwarf.LineFile
 }
 
-// A peerFunc is a function. Its Tree also covers the code of lambdas below it, which is elsewhere;
-// ranges holds only the function's own ranges.
+// A peerFunc is a function. ranges holds the function's own ranges. Its Tree also covers the code
+// of lambdas in the function, which is elsewhere.
 type peerFunc struct {
 	*godwarf.Tree
 	ranges [][2]uint64

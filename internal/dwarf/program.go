@@ -21,8 +21,8 @@ func (t *lineTable) specials(table *[256]special) {
 }
 
 // advanceUnit returns the factor for operands that advance the address: the bytes of the shortest
-// instruction. If an instruction holds several operations, it returns 1: such operands count
-// operations.
+// instruction. It returns 1 if an instruction holds several operations, because the operands then
+// count operations.
 func (t *lineTable) advanceUnit() uint8 {
 	if t.maxOps > 1 {
 		return 1

@@ -12,7 +12,7 @@ import (
 // parsed units: a unit is lent to one reader at a time, which may parse more of it. One reader
 // makes each table of the whole file, which is then immutable. Readers share nothing else.
 
-// ErrNotAlone is returned by readers from [Data.Reader]. It replaces answers and errors that only
+// ErrNotAlone is the error of a reader from [Data.Reader] for a lookup whose answer or error only
 // the Data itself may return.
 var ErrNotAlone = errors.New("only the Data can answer, not its Readers")
 
@@ -47,13 +47,14 @@ func (s *sharing) Share() {
 	s.shelf = &shelf{units: make(map[uint64]*unit), abbrevs: make(map[abbrevKey]*abbrevTable)}
 }
 
-// Reader returns another reader for Lookup, for use by another goroutine while d is used. It loads
-// the sections of d that Lookup reads, and must be called by the goroutine that uses d. A Reader
-// that is not in use may itself make Readers, in any goroutine. Without Share, Reader returns nil.
+// Reader returns another reader of d's file, which another goroutine may use for Lookup while d is
+// used. Reader must be called by the goroutine that uses d, and loads the sections that Lookup
+// reads. A reader that is not in use may make further readers, in any goroutine. Without Share,
+// Reader returns nil.
 //
-// A lookup of a Reader fails with ErrNotAlone if d would open a file for it, or would return an
-// error. After an error in its own lookup, the Reader drops the unit: d then finds the same as
-// without Readers. All later lookups of the Reader fail with ErrNotAlone, too.
+// A lookup of the new reader fails with ErrNotAlone if d would open a file or return an error in
+// this lookup. After an error, the new reader drops the unit, so that d finds the same as without
+// other readers. All later lookups of the new reader then fail with ErrNotAlone, too.
 func (s *sharing) Reader() *Data {
 	d := s.d
 	if s.shelf == nil {
@@ -74,7 +75,7 @@ func (s *sharing) Reader() *Data {
 	return r
 }
 
-// lookupShared is Lookup for one of several readers.
+// lookupShared is Lookup for one of several readers of a file: it borrows the unit from the shelf.
 func (s *sharing) lookupShared(dst []Frame, addr uint64) (frames []Frame, err error) {
 	d := s.d
 	if epoch := s.shelf.epoch.Load(); s.epoch != epoch {
@@ -273,8 +274,8 @@ func (t *common[T]) withdraw(s *shelf) {
 	}
 }
 
-// of returns the table. If no reader has made the table yet, it calls make for d. A nil table is
-// not shared, nor is a table that a Reader makes after an error.
+// of returns the table. If no reader has made the table yet, it calls make and shares the result.
+// It does not share a nil table, nor a table that a Reader makes after an error.
 func (t *common[T]) of(d *Data, make func() []T) []T {
 	if v := t.made.Load(); v != nil {
 		return *v

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A found is the result of a lookup, with the texts of names.
+// A found is the result of a lookup: the frames, the texts of their names, and the error.
 type found struct {
 	Frames []Frame
 	Names  []string
@@ -88,7 +88,7 @@ func sharedBy(t *testing.T, d *Data, addrs []uint64, n int, shrink bool) []found
 	return mine
 }
 
-// Many readers of one file find the same as a single reader, even while units are dropped.
+// Five readers of one file must find the same as a single reader, even while units are dropped.
 func TestReadersFindTheSame(t *testing.T) {
 	for _, v := range victims(t) {
 		t.Run(v.name, func(t *testing.T) {
@@ -120,8 +120,8 @@ func TestReadersFindTheSame(t *testing.T) {
 	}
 }
 
-// Only the first reader of a file returns its damage, with the same error whether or not there are
-// other readers.
+// Only the first reader of a damaged file may return an error. The error must be the same as
+// without other readers.
 func TestReadersLeaveDamageToTheFirst(t *testing.T) {
 	all := slices.DeleteFunc(victims(t), func(v victim) bool { return len(v.code) > 2000 })
 	r := rand.New(rand.NewPCG(9, 10))

@@ -32,8 +32,8 @@ var sectionNames = [numSections]string{
 	".debug_rnglists", ".debug_addr", ".debug_str_offsets", ".debug_cu_index", ".debug_types",
 }
 
-// altSections are the sections of the supplementary file: the numbers used here, and the numbers
-// used by the Data of that file.
+// altSections lists the sections of the supplementary file. The field id is a section's number in
+// this Data. The field there is its number in the Data of that file.
 var altSections = [...]struct{ id, there section }{{secAltInfo, secInfo}, {secAltStr, secStr}, {secAltLineStr, secLineStr}}
 
 func thereOf(id section) section { return altSections[id-secAltInfo].there }

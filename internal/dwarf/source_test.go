@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// sourceSections returns a unit of [0x1000,2^32), whose line table has these tables of directories
-// and files, and the strings to which they refer.
+// sourceSections returns a unit of [0x1000,2^32) with a line table. files are the directory and
+// file tables of that line table, and lineStr holds the strings to which they refer.
 func sourceSections(files []byte, lineStr string) sections {
 	program := slices.Concat(setAddress(0x1000), []byte{lnsCopy}, endSequence)
 	sec := lineSections(program)
@@ -72,8 +72,8 @@ func TestContentsOfSources(t *testing.T) {
 	}
 }
 
-// Hostile tables have a million files with long names, or with names equal to the last part of the
-// path.
+// Source must give up within 2*maxWork steps if a table has a million files. The names of the files
+// are long, or equal to the last part of the wanted path.
 func TestContentsOfManySourcesAreBounded(t *testing.T) {
 	order := binary.LittleEndian
 	dir := parts(order, 1, lnctPath, formString, 1, strings.Repeat("d", 60<<10))

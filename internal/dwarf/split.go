@@ -57,14 +57,14 @@ type splitFile struct {
 	held  int64     // bytes of heap when last counted
 }
 
-// A half is a skeleton's reference to its split unit.
+// A half locates the split unit that belongs to a skeleton.
 type half struct {
 	file *splitFile // nil if the split unit was not found
 	off  uint64     // offset of the unit in .debug_info.dwo
 	part part
 }
 
-// A part has the offsets of a unit's contributions to the sections of a package.
+// A part holds the offsets at which a unit's contributions begin in the sections of a package.
 type part struct {
 	abbrev, strOffsets, rnglists uint64
 }
@@ -171,8 +171,9 @@ func (l *links) count(f *splitFile) {
 	f.held = n
 }
 
-// enterSplit returns the unit that describes the functions of u: for a skeleton, the split unit, if
-// its file can be opened, otherwise u. leaveSplit must follow.
+// enterSplit returns the unit that describes the functions of u. For a skeleton whose split unit
+// can be opened, it returns the split unit, otherwise u. The caller must call leaveSplit after the
+// lookup.
 func (l *links) enterSplit(u *unit) *unit {
 	if l == nil || !u.dwoName.ok() {
 		return u
@@ -204,7 +205,8 @@ func (l *links) enterSplit(u *unit) *unit {
 	return hu
 }
 
-// leaveSplit ends a lookup in hu, which enterSplit returned for u.
+// leaveSplit ends a lookup in hu, the unit that enterSplit returned for u. It updates the count of
+// heap bytes, and sets l.d.err to hu's error, if any, unless it is already set.
 func (l *links) leaveSplit(u, hu *unit) {
 	if hu == u {
 		return

@@ -236,7 +236,7 @@ func TestHostilePackageIndex(t *testing.T) {
 			x.contribution(1<<32-1, sectInfo)
 		}
 	}
-	// a table with only other units
+	// a table without a free slot, and without the unit: the search must end
 	b := parts(le, uint32(5), uint32(0), uint32(0), uint32(1<<18), make([]byte, 8<<18), bytes.Repeat([]byte{1}, 4<<18))
 	x, ok := parseIndex(cursor{buf: b})
 	if !ok || x.row(sampleID) != 0 {

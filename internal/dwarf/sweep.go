@@ -25,8 +25,8 @@ func (r rangeSet) find(addr uint64) uint64 {
 	return r[i-1].unit
 }
 
-// nearBytes is the number of bytes before an address that settle considers. They must include an
-// address that at most one unit claims. Such addresses are at most a few functions apart.
+// nearBytes is the number of bytes before an address that settle considers. settle needs a byte
+// among them that at most one unit claims. Such bytes are at most a few functions apart.
 const nearBytes = 64 << 10
 
 // near reports whether r may matter for settle: it starts at addr or below, and ends above
@@ -52,10 +52,10 @@ func settleNear(near []unitRange, addr uint64) (unit uint64, sure bool) {
 	return settle(near, addr, nearBytes)
 }
 
-// settle returns the unit that sweep would assign to addr. near has all ranges that start at addr
-// or below and end above addr-within. sure is false if these ranges do not suffice. They suffice if
-// at most one range covers some byte from addr-within to addr: ranges before that byte cannot
-// matter.
+// settle returns the unit that sweep would assign to addr. near must hold all ranges that start at
+// addr or below and end above addr-within. sure is false if these ranges do not determine the unit.
+// They do if at most one of them covers some byte from addr-within to addr: ranges before that byte
+// cannot matter.
 func settle(near []unitRange, addr, within uint64) (unit uint64, sure bool) {
 	type edge struct {
 		addr  uint64
@@ -120,8 +120,8 @@ func sweepCluster(out rangeSet, cluster []unitRange) rangeSet {
 	slices.SortFunc(ends, func(a, b end) int { return cmp.Compare(a.addr, b.addr) })
 	// number of a unit's ranges that cover the current stretch
 	claims := make(map[uint64]int, len(cluster))
-	// the units that claim the stretch, by offset; a unit without claims is removed once it is the
-	// first
+	// the units that claim the stretch, by offset; a unit whose claims have ended is removed only
+	// when it is the first
 	var first minHeap
 	live := 0
 	prev := ends[0].addr

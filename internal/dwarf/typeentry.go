@@ -226,7 +226,8 @@ func (w *typeWalk) children(t typeAt, e *typeEntry, do func(child typeAt, e *typ
 	}
 }
 
-// behind returns the position after an entry and all entries below it, or -1 if these are damaged.
+// behind returns the position after an entry and all entries below it. It returns -1 if the entries
+// below are damaged, or too many for the steps left.
 func (w *typeWalk) behind(t typeAt, e *typeEntry) int {
 	if !e.children {
 		return e.next
@@ -287,7 +288,7 @@ func (w *typeWalk) follow(t typeAt, v value) typeAt {
 	return typeAt{u, entry}
 }
 
-// A signature is the signature and the offset of a type unit.
+// A signature locates the type unit with the signature sig: off is the offset of the unit.
 type signature struct {
 	sig, off uint64
 	own      bool // the unit is in .debug_types

@@ -158,9 +158,9 @@ func (u *unit) parseRoot(t *abbrevTable) bool {
 	return !c.bad
 }
 
-// defaultBases returns the bases for a root entry that gives none: the ends of the headers of the
-// sections' first contributions. Before DWARF 5, with GNU's extensions, there are no such headers,
-// and the bases are 0.
+// defaultBases returns the bases for a root entry that gives none: for each section, the end of the
+// header at its beginning. Before DWARF 5, GNU's extensions have no such headers, and the bases are
+// 0.
 func defaultBases(e encoding) (strOff, addr, rng uint64) {
 	switch {
 	case e.version < 5:
@@ -219,8 +219,8 @@ func (u *unit) stringOf(v value, home section) strRef {
 	return strRef{}
 }
 
-// homeBase returns the offset in the section home of a cursor's first byte. A cursor over a unit
-// starts at the unit, and a cursor over a line table at the section's start.
+// homeBase returns the offset in the section home at which a cursor's bytes begin. A cursor over a
+// unit begins at the unit, and a cursor over a line table at the start of the section.
 func (u *unit) homeBase(home section) uint64 {
 	if home == secInfo {
 		return u.off

@@ -53,7 +53,8 @@ func (t *unitTable) parseUnit(off uint64, p part) *unit {
 	return u
 }
 
-// count updates the bytes held by d, or by the shelf that u is on, after u was parsed further.
+// count updates the number of bytes held by d after more of u was parsed. If d has borrowed u from
+// a shelf, count updates the shelf's number instead.
 func (t *unitTable) count(u *unit) {
 	d := t.d
 	n := u.footprint()

@@ -37,7 +37,8 @@ type varSections struct {
 	file *object.File // the file with the sections
 	dear bool         // .debug_info is compressed, and larger than maxStaticInflate
 
-	// set for object files, .dwo files and packages, where each type unit may have its own section
+	// the same file, if it is an object file, a .dwo file or a package, where each type unit may
+	// have its own section; otherwise nil
 	unlinked *object.File
 }
 
@@ -90,7 +91,8 @@ type variables struct {
 	joined bool
 }
 
-// A static is the address of a possible variable. unit is the offset of its unit in .debug_info.
+// A static is an address at which a variable may start. unit is the offset in .debug_info of the
+// unit that describes the variable.
 type static struct {
 	addr, unit uint64
 }
@@ -171,17 +173,18 @@ func (v *variables) inVariableUnit(u *unit, do func(hu *unit)) {
 	d.links.leaveSplit(u, hu)
 }
 
-// A variableChoice is the entry of a variable, and its agreement with the symbol.
+// A variableChoice is the entry of a variable, and the result of agree for the entry and the
+// symbol.
 type variableChoice struct {
 	unit  *unit
 	entry uint32
 	score int
 }
 
-// bestVariable returns the variable of sym. Among the variables at sym's address, sym's name comes
-// first, then sym's size, then the order in .debug_info. If no name agrees, the size must agree: a
-// symbol may name several variables that the compiler merged. Without a symbol, it returns the
-// first variable at the highest address not above addr.
+// bestVariable returns the variable of sym. Among the variables at sym's address, it prefers sym's
+// name, then sym's size, then the order in .debug_info. Without an equal name, the size must be
+// equal: the compiler may have merged several variables into one symbol. Without a symbol,
+// bestVariable returns the first variable at the highest address not above addr.
 func (v *variables) bestVariable(addr uint64, sym Extent) (best variableChoice) {
 	d := v.d
 	starts := v.starts
@@ -223,8 +226,8 @@ func (v *variables) bestVariable(addr uint64, sym Extent) (best variableChoice) 
 	return best
 }
 
-// agree returns the agreement of an entry with a symbol at its address: 0 none, 1 size, 2 name, 3
-// both.
+// agree returns what an entry has in common with a symbol at its address: 0 nothing, 1 the size, 2
+// the name, 3 both.
 func (u *unit) agree(entry uint32, sym Extent) (score int) {
 	d := u.d
 	w := d.variables().newTypeWalk()

@@ -2,9 +2,9 @@ package dwarf
 
 import "encoding/binary"
 
-// An entryWalk goes through entries of a unit in the order of .debug_info: one entry and all
-// entries below it. It stops only at entries of the kinds in stop. The caller reads the entry
-// there, and then sets pos to the position after the attributes, or calls leapTo.
+// An entryWalk goes through an entry of a unit and all entries below it, in the order of
+// .debug_info. It stops only at entries of the kinds in stop. After a stop, the caller reads the
+// attributes and sets pos to the position after them, or calls leapTo.
 type entryWalk struct {
 	data  []byte // bytes of the unit
 	table *abbrevTable
@@ -120,8 +120,8 @@ func (w *entryWalk) next() bool {
 	return false
 }
 
-// openEntries holds the entries around a walk's current entry that have a value for the entries
-// below them, outermost first.
+// openEntries is a stack of the entries around a walk's current entry, outermost first. It holds
+// only entries with a value for the entries below them.
 type openEntries []openEntry
 
 type openEntry struct {
@@ -129,8 +129,8 @@ type openEntry struct {
 	value uint64
 }
 
-// around returns the open entries around w's current entry, and the value of the innermost one, or
-// outer if there are none.
+// around removes the entries that have ended before w's current entry. It returns the remaining
+// entries and the value of the innermost one, or outer if no entry remains.
 func (o openEntries) around(w *entryWalk, outer uint64) (openEntries, uint64) {
 	for len(o) > 0 && o[len(o)-1].depth >= w.low {
 		o = o[:len(o)-1]

@@ -20,7 +20,7 @@ const (
 // code.
 var ErrNotWhole = errors.New("the debug information cannot be read as a whole")
 
-// A Stretch is the addresses [Lo,Hi) of the unit at the offset Unit.
+// A Stretch assigns the addresses [Lo,Hi) to the unit at the offset Unit.
 type Stretch struct{ Lo, Hi, Unit uint64 }
 
 // Stretches returns the addresses that units describe, in order. It loads all sections except
@@ -123,7 +123,7 @@ type Call struct {
 	Column uint32
 }
 
-// Call returns call i, from a Piece or from another call's Parent.
+// Call returns call i of the unit. i is the Call of a Piece or the Parent of another call.
 func (w *Unit) Call(i int) Call {
 	c := &w.u.funcs.calls[i]
 	out := Call{Name: w.u.nameCall(c).number(), Parent: -1, File: c.file, Line: c.line, Column: c.column}
@@ -143,8 +143,8 @@ func (w *Unit) File(i uint32) (path string, compDir, dir int) {
 	return p.text, int(p.comp), int(p.dir)
 }
 
-// base returns the index, in t.calls, of the function that contains call i. A function is the first
-// of its own calls.
+// base returns the index in t.calls of the function that contains call i. The calls of a function
+// begin with the function itself.
 func (t *functionTable) base(i int) int {
 	bases := t.rare.bases
 	at, _ := slices.BinarySearchFunc(bases, uint32(i)+1, func(b, i uint32) int { return cmp.Compare(b, i) })
@@ -218,8 +218,8 @@ func (k *walker) stretch(lo, hi uint64) {
 	}
 }
 
-// findUntil returns the result of find at lo, and the end of that result's range, at most hi. It
-// advances *behind, the number of clusters that end at lo or below.
+// findUntil returns the function that find returns for lo, and the end of the range in which find
+// returns it, at most hi. It advances *behind, the number of clusters that end at lo or below.
 func (s *functionSet) findUntil(behind *int, lo, hi uint64, d *Data) (fn int, end uint64) {
 	for *behind < len(s.clusters) && s.clusters[*behind].hi <= lo {
 		*behind++
@@ -242,7 +242,8 @@ func (s *functionSet) findUntil(behind *int, lo, hi uint64, d *Data) (fn int, en
 	return int(spans[i].id), end
 }
 
-// pickUntil is pick, but also returns the end of the result's range, at most hi.
+// pickUntil returns the index that pick returns for lo, and the end of the range in which pick
+// returns it, at most hi.
 func pickUntil(spans []span, lo, hi uint64, d *Data) (i int, end uint64) {
 	d.spend(len(spans) / 4)
 	for j := range spans {
@@ -257,7 +258,8 @@ func pickUntil(spans []span, lo, hi uint64, d *Data) (i int, end uint64) {
 	return pick(spans, lo), hi
 }
 
-// function walks over a range of addresses in the function fn, or outside of functions if fn is -1.
+// function emits the pieces of [lo,hi), which is in the function fn, or outside of functions if fn
+// is -1.
 func (k *walker) function(fn int, lo, hi uint64) {
 	if fn < 0 {
 		k.call(-1, lo, hi)
@@ -314,7 +316,7 @@ func (k *walker) function(fn int, lo, hi uint64) {
 	}
 }
 
-// coldPart goes through a stretch of a cold part of another function.
+// coldPart emits the pieces of [lo,hi), which is in the cold part of another function.
 func (k *walker) coldPart(lo, hi uint64) {
 	u := k.w.u
 	t := &u.funcs
@@ -359,7 +361,8 @@ func (t *functionTable) depth(f *function) int {
 	return deepest
 }
 
-// call goes through a stretch of one call, or of no call if call is -1.
+// call emits a piece for each line in [lo,hi). All these addresses belong to one call, or to none
+// if call is -1.
 func (k *walker) call(call int, lo, hi uint64) {
 	for lo < hi {
 		hit, end := k.lines.at(lo, hi)
@@ -375,7 +378,8 @@ type lineWalk struct {
 	row int // index of the sequence's first row above the current address
 }
 
-// at returns the result of lineFromRows at lo, and the end of that result's range, at most hi.
+// at returns the row that lineFromRows returns for lo, and the end of the range in which
+// lineFromRows returns it, at most hi.
 func (l *lineWalk) at(lo, hi uint64) (hit lineHit, end uint64) {
 	seqs := l.t.seqs
 	for l.seq < len(seqs) && seqs[l.seq].hi <= lo {
