@@ -44,8 +44,8 @@ func AppendText[S []byte | string](dst []byte, text S, keep string) []byte {
 	return append(dst, text[from:]...)
 }
 
-// obeyed reports whether a terminal or an editor may interpret r, a character beyond ASCII, or show
-// nothing for it.
+// obeyed reports whether a terminal or an editor may interpret r instead of showing it, or show
+// nothing for it. r must be beyond ASCII.
 func obeyed(r rune) bool {
 	switch {
 	case r < 0x600: // most of the world's alphabets

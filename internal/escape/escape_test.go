@@ -66,8 +66,8 @@ func TestValuesOfJSONAreHarmlessOnATerminal(t *testing.T) {
 	}
 }
 
-// isPlain rejects eight bytes exactly if one of them, at any place, is a control character, a
-// quotation mark, a backslash or not ASCII.
+// isPlain must reject eight bytes if one of them, at any place, is a control character, a quotation
+// mark, a backslash or not ASCII. It must accept all others.
 func TestWordsOfStringsArePlain(t *testing.T) {
 	for c := range 256 {
 		want := c >= ' ' && c < 0x7f && c != '"' && c != '\\'
@@ -81,13 +81,14 @@ func TestWordsOfStringsArePlain(t *testing.T) {
 	}
 }
 
-// harmful reports whether a terminal or an editor may interpret r or show nothing for it.
+// harmful is obeyed, decided by Unicode's tables alone.
 func harmful(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp,
 		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// The ranges that obeyed decides without a table agree with Unicode's tables.
+// obeyed must agree with Unicode's tables for every character, including the ranges that obeyed
+// decides without a table.
 func TestObeyed(t *testing.T) {
 	for r := rune(utf8.RuneSelf); r <= unicode.MaxRune; r++ {
 		if got, want := obeyed(r), harmful(r); got != want {
@@ -115,8 +116,8 @@ func TestWriterEscapesLines(t *testing.T) {
 	}
 }
 
-// For any bytes, the text for people has nothing that a terminal interprets, and the string for
-// programs decodes to the same text as encoding/json's.
+// For any bytes, the text for people must have nothing that a terminal interprets. The string for
+// programs must decode to the same text as encoding/json's.
 func FuzzEscape(f *testing.F) {
 	for _, s := range []string{"", "a", "\x1b]0;x\x07", "\u009b\u202e", "\xff\xed\xa0\x80", "\U000e0001😀", "\u038d\u00a0\ue000", "\u034f\u3164\ufe0f\U000e0100", `"\`, "\x00\x7f\t\n"} {
 		f.Add([]byte(s))

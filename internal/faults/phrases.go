@@ -20,8 +20,8 @@ func newPhrases(texts []string) *phrases {
 	return p
 }
 
-// next returns the first offset in b at which texts of p begin, and these texts as bits. It ignores
-// texts that begin before the parameter from. If it finds none, it returns len(b) and 0.
+// next returns the first offset in b, not below from, at which texts of p begin. set has a bit for
+// each of these texts. If there are none, next returns len(b) and 0.
 func (p *phrases) next(b []byte, from int) (at int, set uint64) {
 	last := len(p.places) - 1
 	for at = from; at+last < len(b); at++ {

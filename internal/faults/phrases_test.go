@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A search for all phrases finds each phrase at the offsets where a search for it alone does.
+// A search for all phrases must find each phrase at the offsets at which a search for this phrase
+// alone finds it.
 func TestPhrasesAreFoundTogether(t *testing.T) {
 	texts := []string{"Oops", "BUG: KASAN: ", "BUG: ", "free(): ", "Oops: 0", "ops: 0002"}
 	p := newPhrases(texts)
@@ -42,7 +43,7 @@ func TestPhrasesAreFoundTogether(t *testing.T) {
 	}
 }
 
-// There is a bit of a set for each text, and each text is found.
+// A table must have at most 64 texts, one for each bit of a set, and must find each of its texts.
 func TestTablesOfPhrasesHaveAllTexts(t *testing.T) {
 	for _, p := range []*phrases{crashParts(), rolePhrases()} {
 		if len(p.texts) > 64 {

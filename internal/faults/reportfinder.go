@@ -133,8 +133,8 @@ func (f *Finder) Begin(o *filter.Options) {
 	o.Terminal, o.Color, o.ModuleLines, o.Display = false, filter.ColorNever, filter.ModuleLinesNone, filter.Display{Own: o.Display.Own}
 }
 
-// AppendLines reads lines without elements, if no stack is open. Outside of a report, most lines
-// are not examined.
+// AppendLines reads lines without elements. If a stack is open, it reads nothing, and ok is false.
+// Outside of a report, it examines only lines that may begin a report.
 func (f *Finder) AppendLines(dst, whole []byte) (_ []byte, ok bool) {
 	if f.IsOpen() {
 		return dst, false
@@ -233,7 +233,8 @@ func (f *Finder) begin(h *reportHeader, prefix string) {
 	f.DropTail()
 }
 
-// within reads a line of an open report of a sanitizer.
+// within reads a line of an open report of a sanitizer. The report ends at a line "ABORTING", or is
+// cut off after maxQuiet lines without a stack.
 func (f *Finder) within(text []byte) {
 	r := &f.open
 	if r.quiet > maxQuiet {
@@ -303,7 +304,8 @@ func (f *Finder) leak(frames []*findings.TraceFrame) {
 	f.add(&x, r.pid)
 }
 
-// trace adds a stack to the open report, or begins a crash with it.
+// trace adds a stack to the open report of a sanitizer. Otherwise the stack may begin or continue a
+// crash: see crash.
 func (f *Finder) trace(frames []*findings.TraceFrame, single bool) {
 	r := &f.open
 	r.quiet = 0
@@ -330,9 +332,9 @@ func (f *Finder) trace(frames []*findings.TraceFrame, single bool) {
 	f.DropTail()
 }
 
-// withLine returns frames if one of them has a line. Otherwise it returns a copy whose innermost
-// frame has the file and line of the frame at. frames does not change, since other findings may
-// share it.
+// withLine returns frames if one of them has a line. Otherwise it returns a copy of frames whose
+// innermost frame has the file and line of at. It does not change frames, which other findings may
+// share.
 func withLine(frames []*findings.TraceFrame, at *findings.TraceFrame) []*findings.TraceFrame {
 	if slices.ContainsFunc(frames, func(f *findings.TraceFrame) bool { return f.HasLine }) {
 		return frames
@@ -383,7 +385,8 @@ func (f *Finder) end(whole bool) {
 	}
 }
 
-// process returns the number of the process with a PID, or of the log if pid is empty.
+// process returns the number of the process with this PID, or of the log if pid is empty. It adds
+// the process to the collection if the PID is new.
 func (f *Finder) process(pid, tool string) int {
 	n, known := f.pids[pid]
 	if known {

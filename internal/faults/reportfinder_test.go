@@ -191,7 +191,7 @@ func FuzzFindings(f *testing.F) {
 	})
 }
 
-// Lines outside of reports are not copied, and equal reports of a process are kept once.
+// Lines outside of reports must not be copied, and equal reports of a process must be kept once.
 func TestFindingsOfLargeLogsAllocateLittle(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	a, err := txtar.ParseFile("testdata/findings/asan.txtar")

@@ -22,8 +22,9 @@ type reportHeader struct {
 	line, column uint32
 }
 
-// reportMarks are texts that find reports: the first and the last line of a sanitizer's report
-// have one. The first mark is the end of names such as AddressSanitizer.
+// reportMarks are the words by which reports are found. The first and the last line of a
+// sanitizer's report have one of these words. The first word is the end of names such as
+// AddressSanitizer.
 var reportMarks = []struct {
 	word string
 	at   int // index in word of three bytes to search for
@@ -31,8 +32,8 @@ var reportMarks = []struct {
 	{"Sanitizer: ", 6}, {"libFuzzer: ", 6}, {": runtime error: ", 8},
 }
 
-// reportSet has marks that occur in the words of reportMarks. Few logs without reports have
-// any.
+// reportSet searches for three bytes of each word in reportMarks. Few logs without reports have
+// these bytes.
 var reportSet = sync.OnceValue(func() marks.Set {
 	return marks.NewSet([]marks.Mark{{First: "z", Rest: "er"}, {First: "e", Rest: " e", Bucket: 1}})
 })

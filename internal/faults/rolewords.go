@@ -7,7 +7,7 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// A roleWord is a bit for one meaning of the words that introduce a stack.
+// A roleWord is a set of meanings of the words that introduce a stack, with a bit for each meaning.
 type roleWord uint8
 
 const (

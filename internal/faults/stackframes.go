@@ -25,8 +25,8 @@ func (f *Finder) frames(s *backtrace.Stack) []*findings.TraceFrame {
 	return all
 }
 
-// sum returns a hash of the answers of a stack. ok is false if the log's text may name a frame: the
-// hash does not cover names in the text.
+// sum returns a hash of the answers of a stack. ok is false if the log's text may name a frame,
+// since the hash does not cover such names.
 func (f *Finder) sum(s *backtrace.Stack) (sum uint64, ok bool) {
 	text := f.text[:0]
 	for i := range s.Rows {

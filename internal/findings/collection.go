@@ -25,7 +25,8 @@ type Collection struct {
 	linkage   map[string]string // linkage names by demangled names, set by KnowLinkage
 }
 
-// A Process is the process of a report, or a whole log without processes.
+// A Process is a process that is named in reports. If the reports of a log name no process, the log
+// itself is a Process.
 type Process struct {
 	Input    string   // name of the input
 	Source   Source   // source of its findings
@@ -40,8 +41,8 @@ type equalFindings struct {
 	first *Finding
 	more  []*Finding // findings with ordinals above 1, in order
 
-	// process is the process of the last added finding, and count its number of findings with this
-	// fingerprint. counts has the numbers of earlier processes.
+	// process is the process of the last added finding, and count is the number of findings in that
+	// process. counts has the numbers of findings in earlier processes.
 	process, count int
 	counts         map[int]int
 }
@@ -169,8 +170,8 @@ const (
 	maxUsedName = 1 << 10
 )
 
-// UseSuppression notes that a report lists the suppression of this name as used, for at most
-// maxUsed names.
+// UseSuppression records that a report lists the suppression of this name as used. It records at
+// most maxUsed names.
 func (s *Collection) UseSuppression(name string) {
 	if s.used == nil {
 		s.used = make(map[string]bool)
@@ -183,8 +184,9 @@ func (s *Collection) UseSuppression(name string) {
 // UsedSuppression reports whether a report lists the suppression of this name as used.
 func (s *Collection) UsedSuppression(name string) bool { return s.used[name] }
 
-// KnowLinkage remembers the linkage name of a function that reports call fn, if there is memory for
-// it. Later names for fn are ignored: they are variants of one constructor or destructor.
+// KnowLinkage records linkage as the linkage name of the function that has the name fn in reports,
+// if there is memory for it. It ignores later names for fn: they are variants of one constructor or
+// destructor.
 func (s *Collection) KnowLinkage(fn, linkage string) {
 	if _, known := s.linkage[fn]; known || len(fn)+len(linkage) > maxNames || !s.share.Take(int64(len(fn)+len(linkage)+linkageSize), 0) {
 		return
@@ -200,8 +202,9 @@ const (
 	linkageSize = 96       // bytes of an entry without the two names
 )
 
-// Linkage returns the linkage name of a frame: its own, the name in KnowLinkage, or the frame's
-// name if that may be a symbol's. It returns "" if none is known.
+// Linkage returns the linkage name of a frame. This is the frame's own linkage name, the name that
+// KnowLinkage has recorded, or the frame's name if that may be a symbol's. Linkage returns "" if
+// none is known.
 func (s *Collection) Linkage(f *TraceFrame) string {
 	switch {
 	case f.Linkage != "" && f.Linkage != f.Func:
@@ -226,8 +229,8 @@ func (x *Finding) occur(process int, count uint64) {
 // ID returns the fingerprint with the ordinal, such as 3d75302b…:1, which is unique in the run.
 func (x *Finding) ID() string { return x.Fingerprint + ":" + strconv.Itoa(x.Ordinal) }
 
-// Approximate sizes in bytes, without strings: of a finding's entry for a process, a finding, a
-// frame, and a reference to a frame.
+// Approximate sizes in bytes, without strings: entrySize of an Occurrence, baseSize of a Finding,
+// frameSize of a TraceFrame, refSize of a pointer to a frame.
 const (
 	entrySize = 128
 	baseSize  = 512

@@ -38,7 +38,7 @@ type Finding struct {
 // A Source is the kind of input of a finding.
 type Source string
 
-// The sources. The first field of a fingerprint is a source with the version.
+// The sources. The first field of a fingerprint is the source, a slash and the version.
 const (
 	FromValgrind Source = "valgrind"
 	FromLog      Source = "log"
@@ -48,7 +48,7 @@ const (
 // version is the version of fingerprints. A change makes every baseline of users stale.
 const version = "1"
 
-// A Memory is the kind of an address that a program should not have used.
+// A Memory is the kind of memory that a wrong access has hit.
 type Memory uint8
 
 // The kinds of memory.
@@ -159,7 +159,7 @@ func (x *Finding) Place() *TraceFrame {
 	return frames[0]
 }
 
-// Identify marks own frames by the rules of the parameter own, and computes the fingerprint: see
+// Identify sets IsOwn of all frames, by the rules of own, and computes the fingerprint: see
 // Stack.fingerprint. The fields are source/version, tool, kind, message class and kind of memory.
 // The frames are the first trace's. The message class is the message with N for each number and
 // address.
@@ -190,8 +190,8 @@ func (x *Finding) Identify(own *Own) {
 	x.Fingerprint = stack.fingerprint(b)
 }
 
-// An identified has the facts that a frame adds to a fingerprint, for one source and one Own. It
-// saves examining a frame that several findings share.
+// An identified holds the results of TraceFrame.identify for one source and one Own. A frame that
+// several findings share is examined only once.
 type identified struct {
 	done         bool
 	own          *Own
@@ -199,7 +199,7 @@ type identified struct {
 	name, object string // arguments of Stack.add
 }
 
-// identify sets f.IsOwn, and the facts that f adds to fingerprints.
+// identify sets f.IsOwn, and sets f.identified to the arguments with which f is added to a Stack.
 func (f *TraceFrame) identify(source Source, judge *frameJudge) {
 	link := f.Linkage
 	if link == "" {

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Frames of a fingerprint, and the bound of each name in bytes: longer C++ names are cut.
+// Numbers of frames in a fingerprint, and the bound of each name in bytes. Longer C++ names are
+// cut.
 const (
 	ownFrames   = 8 // innermost own frames
 	namedFrames = 4 // innermost frames with a name, if none is own

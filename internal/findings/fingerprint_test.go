@@ -42,7 +42,7 @@ func (s *Stack) addFrame(f *symbolize.Frame, object string, own bool) {
 	s.add(name, object[strings.LastIndexByte(object, '/')+1:], own)
 }
 
-// The stacks of a group have one fingerprint, and no two groups have the same fingerprint.
+// All stacks of a group must have one fingerprint, which no other group may have.
 func TestFingerprintsAreStable(t *testing.T) {
 	seen := map[string]string{}
 	for _, group := range [][]string{
@@ -81,7 +81,7 @@ func TestFingerprintsAreStable(t *testing.T) {
 	}
 }
 
-// A stack keeps 16 names of a bounded length, whatever its frames are.
+// A Stack must keep at most 16 names of bounded length, and must allocate nothing for a frame.
 func TestStacksAreBounded(t *testing.T) {
 	var s Stack
 	long := strings.Repeat("x", 2*maxLinkage)
@@ -127,8 +127,8 @@ static int look(int n) { Shelf s; return s.look([=] { return open(n); }); }
 int main(int argc, char **) { return acme::look(argc + 2) > 100; }
 `
 
-// The logical stack, with inlined calls as frames, is the same at all levels of optimization, and
-// after lines have moved.
+// The fingerprints must be the same at all levels of optimization, and after lines have moved.
+// Inlined calls count as frames.
 func TestFingerprintsOfOtherBuildsAreEqual(t *testing.T) {
 	testenv.Need(t, "g++")
 	var want []string

@@ -108,7 +108,7 @@ func TestKnownPathsAreJudgedWithoutAllocation(t *testing.T) {
 	}
 }
 
-// A frameJudge and Own.Is return the same for each frame of a stack.
+// A frameJudge must return the same as Own.Is for each frame of a stack.
 func TestFramesOfAStackAreJudgedAlike(t *testing.T) {
 	globs, err := NewOwn([]OwnRule{{Own: true, Glob: "/lib/libc.so.6"}, {Glob: "/src/third_party"}})
 	if err != nil {
