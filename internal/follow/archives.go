@@ -42,8 +42,8 @@ func (s *search) mayGrow(g *generation) bool {
 	return grows
 }
 
-// damaged reports that the rest of the archive g cannot be unpacked. The contents then end at the
-// damage.
+// damaged reports that the rest of the archive g cannot be unpacked. It sets the end of g's
+// contents to the place of the damage.
 func (s *search) damaged(g *generation, err error) {
 	at := g.contents.at
 	name := filepath.Base(g.name)
@@ -63,8 +63,8 @@ func (s *search) damaged(g *generation, err error) {
 	}
 }
 
-// reportGone reports the loss of a file in the checkpoint. The message calls the file by the words
-// in what. broken is the file's damaged archive, or nil.
+// reportGone reports that a file in the checkpoint is gone, and which lines are lost. The message
+// begins with what, a description of the file. broken is the file's damaged archive, or nil.
 func (s *search) reportGone(what string, last savedReading, broken *generation) {
 	since := last.Time.Format(time.DateTime)
 	lost := max(0, last.Size-last.Off)

@@ -232,8 +232,8 @@ func TestCompressedFilesBetweenTwoLooksAreRead(t *testing.T) {
 	}
 }
 
-// expectMessages compares the messages with want. An empty want allows the messages of
-// copyTruncate.
+// expectMessages compares the messages with want. If want is empty, messages about truncations are
+// allowed, since copyTruncate causes them.
 func (l *log) expectMessages(t *testing.T, want string) {
 	t.Helper()
 	got := l.messages()
@@ -311,7 +311,7 @@ func (w *limited) Write(p []byte) (int, error) {
 	return w.WriteCloser.Write(p)
 }
 
-// The lost bytes are exact if the file records the size of its contents.
+// If the file records the size of its contents, the reported number of lost bytes must be exact.
 func TestLossesOfCompressedFilesAreTold(t *testing.T) {
 	first := strings.Repeat("a line that is read before\n", 3000) // more than a block
 	rest := strings.Repeat("the rest of the file is what it is\n", 30000)
@@ -439,7 +439,7 @@ func TestBombsAreBounded(t *testing.T) {
 	}
 }
 
-// An endless repeats its text.
+// An endless is a reader that repeats its text forever.
 type endless string
 
 func (e endless) Read(p []byte) (int, error) {
@@ -487,8 +487,8 @@ func TestUnpackingIsInterrupted(t *testing.T) {
 	l.expectMessages(t, "")
 }
 
-// The inode of the archive's file is reused by a file of another log. The archive is not a copy of
-// the current file, even once that file has the same first lines.
+// The archive of a file that was read must not be taken for a copy of the current file, which is
+// empty at first. The inode of the archived file is reused by a file of another log.
 func TestReadArchivesAreNoCopies(t *testing.T) {
 	for _, keepsTime := range []bool{true, false} {
 		t.Run(fmt.Sprintf("keepsTime=%v", keepsTime), func(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// An arrivals compares the number of files that got the source's name, according to creation
-// events, with the number of opened files. An excess of events means that files were gone before
-// they could be opened.
+// An arrivals counts the files that got the followed name, by creation events, and the files that
+// were opened. If more files got the name than were opened, some were gone before they could be
+// opened.
 type arrivals struct {
 	places   []place // to watch for changes
 	silentFS bool    // no events arrive from the folder of the followed name

@@ -257,9 +257,9 @@ func (l *log) missed() (n int) {
 	return n
 }
 
-// In each style, no line is lost, repeated or misplaced if its file exists for a second. A file
-// that was never opened is reported. With TEST_LONG=1, the loss is also compared with the loss of
-// tail -F.
+// In each style, no line may be lost, repeated or misplaced if its file exists for a second. Files
+// that were never opened must be reported. With TEST_LONG=1, at most burstMost more lines may be
+// lost than by tail -F.
 func TestBurstsBetweenRotationsAreRead(t *testing.T) {
 	rotations, polls := 6, []bool{false}
 	if long() {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// clocks change the time of the i-th file of a test.
+// clocks are ways to set the clock. Each returns the time of the i-th file of a test.
 var clocks = map[string]func(now time.Time, i int) time.Time{
 	"set back":     func(now time.Time, i int) time.Time { return now.Add(-time.Hour + time.Duration(i)*time.Second) },
 	"set forward":  func(now time.Time, i int) time.Time { return now.Add(time.Hour + time.Duration(i)*time.Second) },
@@ -27,7 +27,8 @@ var rotatedAs = map[string]func(path string, i, n int) string{
 	"dated":   func(path string, i, n int) string { return fmt.Sprintf("%s-2026010%d", path, 1+i) },
 }
 
-// The clock is set, or the files have equal times, while the log is followed or between two runs.
+// No line may be lost if the clock is set, or if files have equal times, while the log is followed
+// or between two runs.
 func TestClocksThatAreSetLoseNothing(t *testing.T) {
 	const files = 4
 	for clock, timeOf := range clocks {
@@ -125,8 +126,8 @@ func TestUnpackedArchivesAreNotRead(t *testing.T) {
 	}
 }
 
-// If a link gets another target between two runs, the rest of the old file is read first, then the
-// files in between.
+// If a link gets another target between two runs, the next run must read the rest of the old file
+// first, then the files in between.
 func TestLinksThatGoElsewhereBetweenRuns(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -227,7 +228,8 @@ func (x *stepper) age(by time.Duration) {
 	}
 }
 
-// A later line makes the search find a closed file again.
+// Rotated files must be read until they are removed. A late line in a closed file must make the
+// search find that file again.
 func TestRotatedFilesAreReadUntilTheyAreRemoved(t *testing.T) {
 	for _, wait := range []time.Duration{0, time.Minute} {
 		t.Run(fmt.Sprint(wait), func(t *testing.T) {

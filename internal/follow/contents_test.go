@@ -52,8 +52,8 @@ func TestContentSizesOfRealFiles(t *testing.T) {
 	}
 }
 
-// The contents must equal the decoder's output, for reads at any offset. The recorded size is not
-// trusted.
+// Reads at any offset must return the decoder's output. The size that the compressed file records
+// must not be trusted.
 func FuzzContents(f *testing.F) {
 	pack := func(contents string) []byte {
 		var t testing.T

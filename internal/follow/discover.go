@@ -65,7 +65,7 @@ func (s *source) discover(before lineage.Predecessor) error {
 	}
 }
 
-// wait appends g, unless it is nil, to the unread files.
+// wait appends g to the unread files, unless g is nil.
 func (s *source) wait(g *generation) {
 	if g != nil {
 		s.ahead = append(s.ahead, g)

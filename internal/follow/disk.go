@@ -32,8 +32,8 @@ const (
 	maxHeld = 8
 	// files checked per poll interval, which takes 1/100 of a processor
 	safetyShare = 100
-	// idle files with events compared per poll interval; an overflow of the event queue examines
-	// all files
+	// idle files with events that are compared per poll interval; after an overflow of the event
+	// queue, all files are examined
 	sweepShare = 50
 	// failed searches for a closed file before it is reported as removed
 	maxMissing = 3

@@ -148,7 +148,8 @@ type firstWrite struct {
 func (w firstWrite) Write(p []byte) (int, error) { w.first(); return w.w.Write(p) }
 func (w firstWrite) Close() error                { return w.w.Close() }
 
-// The lack of descriptors is reported once.
+// If there are more files than may be open, all of them must be read in turn. The lack of
+// descriptors must be reported once.
 func TestMoreFilesThanMayBeOpenTakeTurns(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		const files, room = 300, 20
@@ -229,8 +230,8 @@ func TestFilesThatCouldNotBeOpenedAreTold(t *testing.T) {
 	}
 }
 
-// The file has the name before events arrive, so it has no event. It must not balance the event of
-// another file, which was gone before it could be opened.
+// A file that has the name before events arrive causes no event. It must not be counted against the
+// event of another file, which was gone before it could be opened.
 func TestFilesWithoutAnEventAreNotCounted(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")
@@ -264,7 +265,9 @@ func TestFilesWithoutAnEventAreNotCounted(t *testing.T) {
 	}
 }
 
-// The file gets its name after its events are requested, but before the name is examined.
+// The first file gets its name after events are requested, but before the name is examined. Its
+// event must not be counted, but the events of later files must be, even if they have the same
+// inode.
 func TestEventsOfTheFirstFileDoNotCount(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\n")
@@ -336,8 +339,8 @@ func TestLargeFoldersAreListedForAShareOfTheTime(t *testing.T) {
 	}
 }
 
-// A file with the followed name is not lost, even if it cannot be read, or is read under another
-// name.
+// A file with the followed name must not be reported as lost while it has the name, even if it is
+// read under another name.
 func TestFilesThatHaveTheNameAreNotLost(t *testing.T) {
 	for present, want := range map[bool]string{
 		true:  "b.log: is the file that is followed as A",

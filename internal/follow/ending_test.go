@@ -22,7 +22,8 @@ type stopper struct {
 	stop  func()
 }
 
-// arm sets when stop is called; nil for never.
+// arm sets the call of unpack, and the read in that call, at which stop is called. calls is the
+// number of calls of unpack before that call. A nil stop is never called.
 func (s *stopper) arm(calls, reads int, stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +58,8 @@ type readerFunc func(p []byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// The file that becomes an archive was already read to its end.
+// A run ends while it compares an archive with a file that was already read to its end. The next
+// run must not read the archive.
 func TestRunsThatEndWhileAnArchiveIsComparedDoNotReadIt(t *testing.T) {
 	for name, keptOpen := range map[string]bool{"open": true, "closed": false} {
 		t.Run(name, func(t *testing.T) {

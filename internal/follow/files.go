@@ -14,7 +14,7 @@ type files struct {
 	ahead []*generation // unread files after cur, the oldest first
 }
 
-// newest returns the last of the known files.
+// newest returns the youngest file of the source, or nil.
 func (f *files) newest() *generation {
 	if n := len(f.ahead); n > 0 {
 		return f.ahead[n-1]
@@ -42,7 +42,7 @@ func (f *files) attentive() bool {
 	return slices.ContainsFunc(f.old, func(g *generation) bool { return time.Since(g.moved) < linger })
 }
 
-// has reports whether the file with this ID is held.
+// has reports whether the source holds the file with this ID.
 func (f *files) has(id lineage.ID) bool {
 	return slices.ContainsFunc(f.held(), func(g *generation) bool { return g.id == id })
 }

@@ -40,7 +40,7 @@ type generation struct {
 	hole   bool      // the file was truncated and rewritten: skip its leading NUL bytes
 	moved  time.Time // last growth
 	looked time.Time // last look for late lines
-	// size at the last successful look, from which a truncation computes its loss
+	// size at the last successful look; after a truncation, the loss is computed from this size
 	largest int64
 	// reading stops at this offset for now: later bytes may be younger than lines in another file;
 	// 0: no limit
@@ -145,7 +145,7 @@ func (g *generation) isAs(info fs.FileInfo) bool {
 	return info.Size() == g.size && info.ModTime().Equal(g.mtime)
 }
 
-// seek sets the read offset to off, the beginning of a line.
+// seek sets the read offset to off, and sets recent to the bytes before off.
 func (g *generation) seek(off int64) error {
 	before := make([]byte, min(off, lineage.RecentSize))
 	if _, err := g.ReadAt(before, off-int64(len(before))); err != nil && err != io.EOF {
@@ -376,8 +376,8 @@ func (g *generation) endLine(ctx context.Context, buf []byte, ended bool, emit f
 	return g.emitLines(off, append(buf[:m], end...), emit)
 }
 
-// kept returns the unfinished line if it is in memory. Otherwise it returns the number of its
-// bytes.
+// kept returns the unfinished line if all of it is in memory. Otherwise it returns the number of
+// the line's bytes as lost.
 func (g *generation) kept() (line []byte, lost int64) {
 	n := g.look - g.off
 	if n > int64(len(g.recent)) {

@@ -11,8 +11,9 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// The archive has the time of its compression, and its file's inode may be reused by another log. A
-// checkpoint has no marks of files older than the run.
+// The archive of a file that was read, or is older than the run, must not be read. The archive has
+// the time of its compression, and another log may reuse the inode of the file. older and stopped
+// are not combined, since a checkpoint has no marks of files older than the run.
 func TestArchivesOfFilesThatAreGoneAreNotRead(t *testing.T) {
 	for i := range 8 {
 		older, reused, stopped := i&1 > 0, i&2 > 0, i&4 > 0
@@ -80,8 +81,8 @@ func TestArchivesOfFilesThatAreGoneAreNotRead(t *testing.T) {
 	}
 }
 
-// The run ends after it has opened an archive, and before it opens the next file. That file looks
-// older than the archive, which has the time of its compression.
+// A run ends after it has opened an archive, and before it opens the next file. The next run must
+// read that file, although it looks older than the archive, which has the time of its compression.
 func TestRunsThatEndInAnArchiveKeepWhatComesAfterIt(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		dir := t.TempDir()
@@ -146,7 +147,8 @@ func TestRemovedFilesLeaveNoRecords(t *testing.T) {
 	})
 }
 
-// There are more copies than lineage.MaxMarks.
+// The archives of copies that were read must not be read again, even if there are more copies than
+// lineage.MaxMarks.
 func TestManyCopiesThatAreCompressedAreNotReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -181,8 +183,8 @@ func TestManyCopiesThatAreCompressedAreNotReadAgain(t *testing.T) {
 	})
 }
 
-// There are more files than marks in a checkpoint. The next run sees no rotation, and closes the
-// files.
+// A run without a rotation closes more rotated files than a checkpoint has marks. The run after it
+// must not read these files again.
 func TestManyRotatedFilesAreKnownAfterARunWithoutRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &day{t: t, path: filepath.Join(t.TempDir(), "app.log")}
@@ -212,7 +214,8 @@ func TestManyRotatedFilesAreKnownAfterARunWithoutRotation(t *testing.T) {
 	})
 }
 
-// Half of the files were closed before the run ended.
+// After runs without a rotation, no run may read the archives of files that the first run has read.
+// Some of these files were closed before the first run ended.
 func TestArchivesAreKnownAfterRunsWithoutRotation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -258,8 +261,8 @@ func TestArchivesAreKnownAfterRunsWithoutRotation(t *testing.T) {
 	})
 }
 
-// There are more files than lineage.MaxKnown, all changed within burstTime. They disappear during
-// the run or after it, and come back compressed before the next run.
+// More files than lineage.MaxKnown, all changed within burstTime, disappear during the run or after
+// it. They come back compressed before the next run, which must not read them again.
 func TestArchivesOfABurstAreNotReadAgain(t *testing.T) {
 	for name, during := range map[string]bool{"during the run": true, "after the run": false} {
 		t.Run(name, func(t *testing.T) {
@@ -311,7 +314,8 @@ func TestArchivesOfABurstAreNotReadAgain(t *testing.T) {
 	}
 }
 
-// The archives keep the times of their files, as most programs do.
+// If all files are compressed between two runs, the next run must not read the archives again. The
+// archives keep the times of their files, as with most programs.
 func TestFilesThatAreAllCompressedBetweenRunsAreNotReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

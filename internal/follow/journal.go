@@ -127,7 +127,7 @@ type journal struct {
 	beside map[string]json.RawMessage // Beside of each file, by path
 	size   int64                      // bytes of its valid records
 	first  int64                      // bytes of its first record
-	// records may be appended: the machine was not restarted since
+	// records may be appended, since the machine was not restarted after they were written
 	continues bool
 	torn      bool // bytes follow the last valid record
 	damaged   bool // a complete but invalid record is among them

@@ -24,7 +24,7 @@ func entryOf(path string, off int64) json.RawMessage {
 	return fmt.Appendf(nil, `{"path":%q,"reading":[{"off":%d}]}`, path, off)
 }
 
-// The content is the sum of the records before the first torn record, or before the first record
+// parseJournal must add up the records before the first torn record, or before the first record
 // whose output a power cut may have lost.
 func TestJournalsAreFolded(t *testing.T) {
 	const started, id = 1000, "id of this start"
@@ -260,8 +260,8 @@ func offsets(t *testing.T, path string, starts ...boot) map[string]int64 {
 	return all
 }
 
-// Only the first record lists all entries. The output is synced before this record, and before a
-// mark.
+// Only the first record may list all entries. The output must be synced before the first record and
+// before a mark.
 func TestRecordsHaveWhatHasChanged(t *testing.T) {
 	w, syncs := testSaver(t, nil)
 	const files = 1000
@@ -299,7 +299,8 @@ func TestRecordsHaveWhatHasChanged(t *testing.T) {
 	}
 }
 
-// Records that are written during the sync must be in the new file, too.
+// A journal that has grown too large must be rewritten. Records that are written during the sync
+// must be in the new file, too.
 func TestJournalsThatHaveGrownAreWrittenAnew(t *testing.T) {
 	w, _ := testSaver(t, nil)
 	w.put(savedAt("b", 1), 0)

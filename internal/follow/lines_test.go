@@ -35,8 +35,8 @@ func TestLinesAreWhole(t *testing.T) {
 	}
 }
 
-// An unfinished last line gets a line end only if lines of other files may follow. With a
-// checkpoint, it is left to the next run.
+// At the end of a run, an unfinished last line must get a line end only if lines of other files may
+// follow. With a checkpoint, the line must be left to the next run.
 func TestUnfinishedLinesAtTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	one, two := filepath.Join(dir, "one.log"), filepath.Join(dir, "two.log")
@@ -134,7 +134,7 @@ func TestLongLinesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// If the file is truncated within a long line, the printed part of the line gets a line end.
+// If the file is truncated within a long line, the printed part of the line must get a line end.
 func TestLongLinesEndWhereTheirFileDoes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, strings.Repeat("x", 2*readSize)+"\n")
@@ -164,7 +164,8 @@ func TestLongLinesEndWhereTheirFileDoes(t *testing.T) {
 	}
 }
 
-// The bytes of a line end also occur in other characters, such as U+4E0A.
+// Lines of UTF-16 must be printed whole. The bytes of a line end also occur in other characters,
+// such as U+4E0A.
 func TestLinesOfUTF16AreWhole(t *testing.T) {
 	for _, parts := range [][]string{
 		{"\xff\xfea\x00\n\x00|", "\x0a\x4e\n", "\x00|", "c\x00\n\x00|", "d\x00"}, // U+4E0A

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Without a lock before the first checkpoint, two followers could start together.
+// If two followers with one state file start together, one of them must fail, although there is no
+// checkpoint yet.
 func TestStateFilesAreLockedFromTheStart(t *testing.T) {
 	if !locks {
 		t.Skip("no locks here")
@@ -35,7 +36,8 @@ func TestStateFilesAreLockedFromTheStart(t *testing.T) {
 	}
 }
 
-// The first New creates the file. The second finds an empty file, which may have been truncated.
+// The first New creates the state file. The second New must report the empty file, since it may
+// have been truncated.
 func TestEmptyStateFilesAreReported(t *testing.T) {
 	dir := t.TempDir()
 	l := newLog()
@@ -112,7 +114,8 @@ func TestTruncatedStateFilesAreWrittenWhole(t *testing.T) {
 	}
 }
 
-// After a failed sync, the system may have dropped unwritten data.
+// After a failed sync, the next sync must write all entries again: the system may have dropped
+// unwritten data.
 func TestSyncsThatFailAreRepeated(t *testing.T) {
 	w, _ := testSaver(t, nil)
 	w.put(savedAt("a", 1), 0)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// No events arrive, and the next check is an hour away.
+// Look must make the Follower examine all files at once. No events arrive, and the next check is an
+// hour away.
 func TestLookExaminesAllFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.log")

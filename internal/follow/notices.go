@@ -45,8 +45,8 @@ func (s *shared) trouble(format string, args ...any) {
 	}
 }
 
-// retry reports why the file cannot be opened. Too many open files are reported elsewhere, and only
-// once.
+// retry reports why the file cannot be opened. It does not report a lack of descriptors, which is
+// reported elsewhere, once.
 func (s *shared) retry(err error) {
 	if !tooMany(err) {
 		s.trouble("%v; retrying", wording.Cause(err))

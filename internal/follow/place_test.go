@@ -70,8 +70,8 @@ func TestWhatCannotBeReadIsTriedAgain(t *testing.T) {
 	r.expect(path, "one\n")
 }
 
-// In Kubernetes, a container's log is a link to a link in its pod's folder. The pod's folder is
-// rotated, removed and replaced.
+// A chain of links must be followed. In Kubernetes, a container's log is a link to a link in its
+// pod's folder, which is rotated, removed and replaced.
 func TestChainsOfLinksAreFollowed(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		dir := t.TempDir()
@@ -123,7 +123,8 @@ func TestChainsOfLinksAreFollowed(t *testing.T) {
 	})
 }
 
-// Kubernetes updates a volume by changing the target of the link ..data.
+// If a link to a folder gets another target, the file in the new folder must be read. Kubernetes
+// updates a volume by changing the target of the link ..data.
 func TestSwapsOfFoldersAreFollowed(t *testing.T) {
 	bothWays(t, func(t *testing.T, o Options) {
 		dir := t.TempDir()

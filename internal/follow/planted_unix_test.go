@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A checkpoint that another user has planted could make lines disappear.
+// New must refuse a checkpoint that another user has planted, since it could make lines disappear.
 func TestPlantedStateFilesAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root gives files to others")

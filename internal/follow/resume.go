@@ -220,8 +220,8 @@ func (saved *savedSource) forLineage() lineage.Entry {
 	return c
 }
 
-// continueAt makes g continue at r: step, or the beginning of the file with r.Replay. Lines that
-// were already printed are quiet.
+// continueAt makes g continue at step, or at the beginning of g if r.Replay is set. Lines that were
+// already printed are quiet. r is the place of g in the checkpoint.
 func (g *generation) continueAt(step lineage.Step, r savedReading) {
 	g.silent = r.Quiet
 	if r.Replay && !r.Held {
@@ -233,9 +233,9 @@ func (g *generation) continueAt(step lineage.Step, r savedReading) {
 	}
 }
 
-// readOlder continues with the files that had already lost the followed name. A sink that differs
-// from the source's sink gets its context back. If its file is gone, the sink still prints the
-// records in the context.
+// readOlder continues with the files that had already lost the followed name. It restores the
+// context of their sinks, except the source's own sink. If the file of a sink is gone, the sink
+// still prints the records in its context.
 func (r *resumption) readOlder() error {
 	s, found := r.s, r.search.Older
 	sinks := make(map[int]*outlet)

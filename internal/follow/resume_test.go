@@ -72,7 +72,8 @@ func TestNextRunsReportLostRotatedFiles(t *testing.T) {
 	}
 }
 
-// A late line makes a file of the checkpoint younger than the next file's archive.
+// A late line makes a file of the checkpoint younger than the archive of the next file. The next
+// run must read that archive all the same.
 func TestNextRunsReadArchivesOfFilesBeforeALateLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "app.log")

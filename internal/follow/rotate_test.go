@@ -148,7 +148,7 @@ func TestRotationLosesNothing(t *testing.T) {
 	}
 }
 
-// Files are rotated every 50 ms.
+// No line may be lost if files are rotated every 50 ms.
 func TestQuickRotationLosesNothing(t *testing.T) {
 	rotations := 40
 	if long() {
@@ -218,8 +218,8 @@ func TestLateWritersAreRead(t *testing.T) {
 	}
 }
 
-// Files rotated between two checks are read. Files rotated before the start, archives, copies, and
-// files with similar names are not read.
+// Files rotated between two checks must be read. Files rotated before the start, archives, copies,
+// and files with similar names must not be read.
 func TestGenerationsBetweenTwoLooksAreCaughtUpWith(t *testing.T) {
 	for _, scheme := range []string{"shifted", "counted", "dated"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -295,7 +295,7 @@ func TestRenamedAndBack(t *testing.T) {
 	})
 }
 
-// The names of removed files do not determine the order of the remaining files.
+// The names of removed files must not determine the order of the remaining files.
 func TestNamesOfRemovedFilesDecideNothing(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "app.log")

@@ -296,8 +296,8 @@ func (s *savedSource) contexts() int {
 	return n
 }
 
-// leastWanted returns the index of the entry whose removal leaves the smallest gap. list has at
-// least three entries.
+// leastWanted returns the index of the entry to drop: without it, the gap between the positions of
+// its neighbours is the smallest. list has at least three entries.
 func leastWanted(list []waiting) int {
 	least, gap := 1, int64(math.MaxInt64)
 	for i := 1; i < len(list)-1; i++ {

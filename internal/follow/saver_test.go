@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// Several runs are killed while the name of a rotated file is missing. The checkpoint keeps the
-// name's entry.
+// Several runs are killed while the name of a rotated file is missing. The checkpoint must keep the
+// entry of this name.
 func TestNamesThatAreMissingForSomeRunsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	a, b, state := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log"), filepath.Join(dir, "state")
@@ -82,7 +82,8 @@ func TestEntriesOfNamesThatStayMissingAreDropped(t *testing.T) {
 	}
 }
 
-// A file that is not recognised would be printed as new.
+// Rotated files must be recognised even if they cannot all be open at once. A file that is not
+// recognised would be printed as new.
 func TestRotatedFilesBeyondTheLimitAreKnownAgain(t *testing.T) {
 	const files, room = 40, 8
 	dir := t.TempDir()
@@ -145,7 +146,8 @@ func TestNamesOfAnyBytesHaveACheckpoint(t *testing.T) {
 	}
 }
 
-// A file may have hundreds of siblings. The next run knows them even if the last record omits them.
+// The next run must read all siblings of a file from the state file, even if the last record omits
+// them. A record may omit hundreds of siblings.
 func TestSiblingsAreRecordedWhenTheyChange(t *testing.T) {
 	read := func(path string) string {
 		w, err := newSaver(path, nil, Options{})

@@ -174,7 +174,8 @@ func (h *holding) open(string) (*Sink, error) {
 	}, nil
 }
 
-// The run ends by SIGTERM or SIGKILL.
+// Lines that the sinks of rotated files hold back must be printed, whether the run ends by SIGTERM
+// or SIGKILL.
 func TestWhatRotatedFilesHoldBackIsPrinted(t *testing.T) {
 	for _, replays := range []bool{false, true} {
 		for _, killed := range []bool{false, true} {

@@ -281,7 +281,7 @@ func (s *source) readLate(ctx context.Context, buf []byte) (more bool, err error
 				s.old = append(kept, s.old[i:]...)
 				return false, err
 			}
-			// g is among the youngest
+			// only the maxHeld youngest files stay open
 			if err == nil && s.keepsOpen(g, quiet) && len(s.old)-i <= maxHeld {
 				kept = append(kept, g)
 				continue

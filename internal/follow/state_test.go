@@ -115,8 +115,8 @@ func TestNextRunsFindAnotherFile(t *testing.T) {
 	}
 }
 
-// Between the runs, other files had the followed name. They are read at once, although no file has
-// the name now.
+// Files that had the followed name between two runs must be read at once, although no file has the
+// name now.
 func TestNextRunsReadWhatWasRotatedBeforeTheNameIsMissing(t *testing.T) {
 	for name, rotate := range map[string]func(t *testing.T, path string){
 		"renamed":    func(t *testing.T, path string) {},
@@ -140,7 +140,8 @@ func TestNextRunsReadWhatWasRotatedBeforeTheNameIsMissing(t *testing.T) {
 	}
 }
 
-// The earlier run ended while no file had the followed name.
+// An earlier run ended while no file had the followed name. The next run must read the files that
+// have had the name since.
 func TestNextRunsReadWhatCameAfterANameWasMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -168,8 +169,8 @@ func TestNextRunsReadWhatCameAfterANameWasMissing(t *testing.T) {
 	})
 }
 
-// The file of the checkpoint is missing for a moment. An older file was compressed, and has a newer
-// time, but is not a successor.
+// If the file of the checkpoint is missing for a moment, the next run must wait for it. An older
+// file that was compressed has a newer time, but must not be read as its successor.
 func TestNextRunsWaitForTheNameIfNothingIsNewer(t *testing.T) {
 	dir := t.TempDir()
 	path, away := filepath.Join(dir, "app.log"), filepath.Join(dir, "away")
@@ -201,7 +202,8 @@ func TestNextRunsWaitForTheNameIfNothingIsNewer(t *testing.T) {
 	l.expectMessages(t, "app.log: does not exist yet; waiting for it")
 }
 
-// A checkpoint cannot identify a file without printed lines: the inode may belong to a later file.
+// A checkpoint cannot identify a file without printed lines, since a later file may have the same
+// inode. The next run must also read the file that was rotated before that later file.
 func TestNextRunsReadWhatCameBeforeAnInodeWasUsedAgain(t *testing.T) {
 	for name, first := range map[string]string{"empty": "", "unfinished": "unfin"} {
 		t.Run(name, func(t *testing.T) {
@@ -339,7 +341,7 @@ func FuzzCheckpoint(f *testing.F) {
 	})
 }
 
-// Without a valid context, the next sink gets the earlier lines again, quietly.
+// Without a valid context, the next sink must get the earlier lines again, as quiet lines.
 func TestSinksGetTheirContextBack(t *testing.T) {
 	for name, test := range map[string]struct {
 		say        bool
@@ -528,8 +530,8 @@ func TestLinesBeforeTheEndAreQuiet(t *testing.T) {
 	r.expect(path, "unfinished\n")
 }
 
-// If the sink needs no context from earlier lines, only about lookBack bytes before the end are
-// read.
+// If the sink needs no context from earlier lines, no more than about lookBack bytes before the end
+// may be read.
 func TestLittleIsReadBeforeTheEnd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "beginning\n")
@@ -589,7 +591,8 @@ func TestParseStart(t *testing.T) {
 	}
 }
 
-// If the other follower is about to end, New waits.
+// New must fail if another follower uses the state file. If the other follower is about to end, New
+// must wait for it.
 func TestStateFilesAreOfOneFollower(t *testing.T) {
 	if !locks {
 		t.Skip("no locks here")

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// The test stops the watcher, so its changes cause no events.
+// Changes without events must be found. The test ends the events of the folder before it makes the
+// changes.
 func TestChangesWithoutEventsAreFound(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string

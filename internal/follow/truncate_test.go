@@ -180,9 +180,9 @@ func copyTruncate(t *testing.T, from, to string) {
 	truncate(t, from)
 }
 
-// A truncation may lose unread lines, but no line is torn, repeated or out of order. At least one
-// truncation is reported. Each line has 16 bytes, so none crosses a page: the system may show the
-// part on the first page before the rest.
+// A truncation may lose unread lines, but no line may be torn, repeated or out of order. At least
+// one truncation must be reported. Each line has 16 bytes, so none crosses a page: the system may
+// show the part on the first page before the rest.
 func TestTruncationLosesOnlyItsWindow(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestTruncationLosesOnlyItsWindow(t *testing.T) {
 	}
 }
 
-// If a file is truncated and rewritten all the time, each line is printed at most once.
+// If a file is truncated and rewritten all the time, each line must be printed at most once.
 func TestHeadsAndLinesAreOfOneContent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "")

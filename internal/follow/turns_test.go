@@ -116,7 +116,8 @@ func TestLateLinesBesideAnUnfinishedArchiveAreRead(t *testing.T) {
 	x.read("one\ntwo\nthree\nlate\nfour\n")
 }
 
-// The late lines come between the compression and the removal of a file. Its archive is not read.
+// Late lines between the compression and the removal of a file must be read once. The archive must
+// not be read.
 func TestLateLinesAfterACompressionAreReadOnce(t *testing.T) {
 	for _, number := range []int{1, 2} {
 		for _, keepsTime := range []bool{true, false} {
@@ -158,7 +159,8 @@ func TestLateLinesAfterACompressionAreReadOnce(t *testing.T) {
 	}
 }
 
-// The file is truncated after it was opened, and before its first line is read.
+// A truncation must be noticed even if it comes after the file was opened and before its first line
+// is read.
 func TestTruncationsBeforeTheFirstLineAreNoticed(t *testing.T) {
 	for name, test := range map[string]struct {
 		start Start
@@ -203,7 +205,8 @@ func TestOlderFilesThatGrowAreNotReadByTheNextRun(t *testing.T) {
 	x.end()
 }
 
-// The rename happens at each possible moment of the search.
+// A file that is older than the run must not be read, even if it is renamed during the search. The
+// test renames it at each moment of the search.
 func TestOlderFilesThatAreRenamedAreNotRead(t *testing.T) {
 	for at := 1; at < 20; at++ {
 		path := filepath.Join(t.TempDir(), "app.log")
@@ -228,7 +231,8 @@ func TestOlderFilesThatAreRenamedAreNotRead(t *testing.T) {
 	}
 }
 
-// The checkpoint is within a header that all copies share. Reading continues in the first copy.
+// If the checkpoint is within a header that all copies share, reading must continue in the first
+// copy.
 func TestCopiesWithAHeaderAreReadInOrder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	const head = "#Fields: date time cs-method\n"
@@ -416,7 +420,8 @@ func TestLongArchivesAreNotUnpackedForAComparison(t *testing.T) {
 	}
 }
 
-// Reading continues in the copy, at the offset before the truncation.
+// After a file was copied, truncated and renamed, reading must continue in the copy, at the offset
+// before the truncation.
 func TestCopiedTruncatedAndRenamedBeforeTheNextLook(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\ntwo\n")

@@ -18,7 +18,8 @@ func twin(t *testing.T, path string, keepsTime bool) {
 	rename(t, path+".1.gz", path+".2.gz")
 }
 
-// The rotated file may be removed during the search.
+// The lines of a new file beside its archive must be read once, even if the file is removed during
+// the search.
 func TestNewFilesBesideTheirArchivesAreReadOnce(t *testing.T) {
 	for _, rotation := range []string{"renamed", "copied"} {
 		for _, keepsTime := range []bool{true, false} {

@@ -10,7 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A lease also prevents root from opening the file.
+// A next file that cannot be opened must be reported, and read later. The test uses a lease, which
+// also prevents root from opening the file.
 func TestUnreadableSuccessorsAreReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "one\n")

@@ -162,7 +162,7 @@ func (w *watcher) event(e fsnotify.Event) {
 	}
 }
 
-// A named records, by events, which file a name leads to.
+// A named is the file that a name leads to, according to events.
 type named struct {
 	id   lineage.ID // file with the followed name at the last event that found one
 	away lineage.ID // last file that was renamed to another name

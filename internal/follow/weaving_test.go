@@ -216,8 +216,8 @@ func (w *weaver) linksTo(name string) {
 	}
 }
 
-// happens runs the next steps. It runs each step with this probability, and stops at the first step
-// that it does not run.
+// happens runs the next steps, each with the given probability. It stops at the first step that it
+// does not run.
 func (w *weaver) happens(probability float64) {
 	for len(w.steps) > 0 && w.rand.Float64() < probability {
 		do := w.steps[0]
@@ -272,7 +272,8 @@ func (x *weaving) end(killed bool) {
 	}
 }
 
-// Steps of rotations, the ends of runs and kills may happen at any moment of a search.
+// Each line must be read once, even if steps of rotations, ends of runs and kills happen at any
+// moment of a search.
 func TestSearchesAmongRotationsReadEachLineOnce(t *testing.T) {
 	seeds := uint64(fuzztest.LongOr(3_000, 50))
 	for name := range weaveStyles {
