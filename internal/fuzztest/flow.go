@@ -7,8 +7,8 @@ import (
 
 // Flow reports an error if a stream does not continue. It writes input to w, and ends the last
 // line. Then it writes probe, at least once, until the output grows. It reports an error if the
-// output has not grown after within bytes. written returns the number of bytes of output so
-// far. If w returns an error, Flow reports nothing.
+// output has not grown after probes of within bytes in all. written returns the number of bytes of
+// output so far. If w returns an error, Flow reports nothing.
 func Flow(t testing.TB, input []byte, w io.Writer, written func() int, probe string, within int) {
 	t.Helper()
 	if _, err := w.Write(input); err != nil {

@@ -22,7 +22,8 @@ type recorder struct {
 func (r *recorder) Helper()               {}
 func (r *recorder) Errorf(string, ...any) { r.failed = true }
 
-// The test's clock counts simulated work, so the result does not depend on the machine.
+// Growth must report quadratic work, but not linear work. The clock counts simulated work, so the
+// result does not depend on the machine.
 func TestGrowthTellsQuadraticFromLinear(t *testing.T) {
 	runs := 0
 	for _, test := range []struct {

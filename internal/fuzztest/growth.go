@@ -45,7 +45,7 @@ func Growth(t testing.TB, input []byte, run func([]byte)) {
 	}
 }
 
-// hash returns the same value in each process: an input that failed is measured again.
+// hash returns the same value in each process, so an input that failed is measured again.
 func hash(input []byte) uint32 {
 	h := fnv.New32a()
 	h.Write(input)

@@ -37,8 +37,8 @@ type Baseline struct {
 	sources string
 	lines   []baselineLine // lines in the order of the file, without the first line
 
-	// Foreign is the number of the first line that is not an error, not empty and not a comment
-	// after #. It is 0 if there is no such line.
+	// Foreign is the number of the first line that is neither an error, nor empty, nor a comment
+	// that begins with #. It is 0 if there is no such line.
 	Foreign int
 }
 
@@ -143,9 +143,9 @@ func (b *Baseline) Entries() (all []Entry) {
 	return all
 }
 
-// Update makes the given errors the accepted ones. Known errors keep their lines, with their dates.
-// Lines of other errors are removed unless keep is set. Comments are kept. sources are the sources
-// of the errors. If there are none, b keeps its sources.
+// Update replaces the accepted errors by the errors in all. An error that b already has keeps its
+// line, with its date. Lines of other errors are removed unless keep is set. Comments are kept.
+// sources are the sources of the errors in all. If there are none, b keeps its own sources.
 func (b *Baseline) Update(all []Entry, sources []string, keep bool) {
 	if len(sources) > 0 {
 		b.sources = strings.Join(sources, " ")

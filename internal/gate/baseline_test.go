@@ -16,8 +16,8 @@ var (
 	cccc = strings.Repeat("c", 32)
 )
 
-// named replaces A, B and C at the starts of lines by fingerprints, and bars with their blanks by
-// TABs.
+// named replaces A, B and C at the starts of lines by fingerprints, and each bar with the blanks
+// around it by a TAB.
 func named(s string) string {
 	s = strings.NewReplacer("\nA", "\n"+aaaa, "\nB", "\n"+bbbb, "\nC", "\n"+cccc, " | ", "\t").Replace("\n" + s)
 	return s[1:]

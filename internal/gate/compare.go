@@ -18,7 +18,7 @@ const (
 )
 
 // A Comparison is the difference between the findings of a run and the known ones. Findings with
-// equal fingerprints are one change.
+// equal fingerprints count as one.
 type Comparison struct {
 	New  []Change // new findings, in their order
 	Same int      // found fingerprints that were known before
@@ -91,10 +91,10 @@ func (c *Comparison) State(x *findings.Finding) State {
 	return c.states[x.Fingerprint]
 }
 
-// Identified reports whether the fingerprint of a finding has the name of a function: of an own
-// frame, or if no frame is own, of any frame. For an error without a stack, the source file is
-// enough. Other findings of one kind in an object file share a fingerprint, which does not show
-// whether a finding is known.
+// Identified reports whether a finding's fingerprint contains the name of a function: of an own
+// frame or, if no frame is own, of any frame. For an error without a stack, a source file is
+// enough. All other findings of one kind in an object file have the same fingerprint, which does
+// not show whether a finding is known.
 func Identified(x *findings.Finding) bool {
 	if len(x.Traces) == 0 {
 		return false

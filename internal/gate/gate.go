@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/internal/findings"
 )
 
-// A Run has the findings of a run, and what a gate compares them with.
+// A Run holds the findings of a run and the result of their comparison with known findings.
 type Run struct {
 	*findings.Collection
 
@@ -22,9 +22,9 @@ type Run struct {
 
 const shown = 3 // findings, files or processes that a reason lists
 
-// Reasons returns why the run fails a gate on kinds: a readable line for each kind of reason. It
-// returns nil if the run passes. Missing findings, and findings that cannot be identified, are
-// reasons, too.
+// Reasons returns the reasons why the run fails a gate on kinds, in one readable line for each kind
+// of reason. It returns nil if the run passes. Findings that are missing, or that cannot be
+// identified, are reasons, too.
 func (r *Run) Reasons(kinds *Kinds) (reasons []string) {
 	if kinds.None() {
 		return nil
@@ -119,8 +119,8 @@ func (r *Run) cut() (all []string) {
 	return all
 }
 
-// objects returns the object files of frames without names in the first stacks, with their build
-// IDs. If a finding has an own frame, only its own frames count.
+// objects lists the object files, with their build IDs, of the frames without a name in the first
+// stack of each change. If a finding has an own frame, only its own frames count.
 func objects(changes []Change) string {
 	var all []string
 	for _, change := range changes {

@@ -64,7 +64,7 @@ func place(x *findings.Finding) string {
 
 func noFile(*findings.Finding) string { return "" }
 
-// A gate fails for new fingerprints, and for everything that may hide one.
+// A gate must fail for new fingerprints, and for all that may hide a new fingerprint.
 func TestReasons(t *testing.T) {
 	const none = "new 0, gone 0, same "
 	for name, test := range map[string]struct {
@@ -117,7 +117,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// Without a baseline, each finding of the default kinds is a reason.
+// Without a baseline, each finding of the default kinds must be a reason.
 func TestReasonsWithoutABaseline(t *testing.T) {
 	var kinds Kinds
 	run := Run{Collection: runOf(t, "R:f R:? Leak_StillReachable:f", "R:f"), Place: place}
@@ -132,7 +132,7 @@ func TestReasonsWithoutABaseline(t *testing.T) {
 	}
 }
 
-// A finding has the state of its fingerprint.
+// Each finding must have the state of its fingerprint.
 func TestStates(t *testing.T) {
 	now := runOf(t, "R:f R:f R:g R:?")
 	c := Compare(now, Entries(runOf(t, "R:f"), noFile), time.Now())

@@ -86,8 +86,8 @@ func isKnown(word string) bool {
 	return isOneOf(word, valgrindTools, valgrindKinds) || isOneOf(word, logTools, LogKinds())
 }
 
-// isOneOf reports whether word matches one of kinds, and one of tools if it has a tool before a
-// slash.
+// isOneOf reports whether word matches one of kinds. If word has the form TOOL/KIND, the tool must
+// also match one of tools.
 func isOneOf(word string, tools, kinds []string) bool {
 	is := func(pattern string, names []string) bool {
 		return slices.ContainsFunc(names, func(name string) bool { return matches(pattern, name) })
@@ -108,9 +108,10 @@ func (k *Kinds) NotOfValgrind() string {
 	return ""
 }
 
-// nearKind returns the known kind that word probably means, or "". The two may differ in case, in
-// marks between words, in one or two letters, or in the end. If only the tool's case is wrong, it
-// returns the word with the tool in lower case. For the name of a tool, it returns TOOL/*.
+// nearKind returns the known kind that word probably means, or "". word may differ from this kind
+// in case, in marks between words, in one or two letters, or in its end. If only the case of a tool
+// is wrong, nearKind returns word with the tool in lower case. For the name of a tool, it returns
+// TOOL/*.
 func nearKind(word string) string {
 	if tool, kind, ok := strings.Cut(word, "/"); ok {
 		if lower := strings.ToLower(tool) + "/" + kind; lower != word && isKnown(lower) {

@@ -74,8 +74,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// All kinds in the expected findings of the readers' tests are known: a gate on a misspelt kind
-// would never fail.
+// All kinds in the expected findings of the readers' tests must be known, since a gate on a
+// misspelt kind would never fail.
 func TestKindsOfReportsAreKnown(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^[a-z]+/(\S+) "`)
 	kinds := make(map[string]bool)

@@ -83,7 +83,8 @@ func build(t *testing.T, name, goarch string, args ...string) string {
 	return path
 }
 
-// The same program with debug information and without any gives the same frames.
+// A program without debug information must give the same frames as the program with debug
+// information.
 func TestFramesAreThoseOfDebugInformation(t *testing.T) {
 	t.Setenv("CC", "")
 	if testing.Short() {
@@ -104,7 +105,8 @@ func TestFramesAreThoseOfDebugInformation(t *testing.T) {
 	}
 }
 
-// The C compiler's linker places the table among other data, and C functions before Go's functions.
+// The frames must also agree in programs from the C compiler's linker. It places the table among
+// other data, and C functions before Go's functions.
 func TestFramesOfProgramsLinkedByOthers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds programs")
@@ -190,7 +192,7 @@ func agree(t *testing.T, full, stripped, symbols *object.File) {
 }
 
 func frameText(name, file string, line uint32, inlined bool) string {
-	// Only symbols distinguish the instances of generic functions.
+	// Only symbols distinguish the instances of a generic function: leave out the type arguments.
 	if i, j := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']'); i >= 0 && j > i {
 		name = name[:i] + "[...]" + name[j+1:]
 	}

@@ -94,7 +94,7 @@ func TestFilesWithoutATable(t *testing.T) {
 	}
 }
 
-// For the table of Go 1.15 in debug/gosym's tests, the results equal those of debug/gosym.
+// For the table of Go 1.15 in debug/gosym's tests, Lookup must return the same as debug/gosym.
 func TestGo12TableIsThatOfGosym(t *testing.T) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

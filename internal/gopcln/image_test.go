@@ -71,8 +71,8 @@ func (m image) writer() *writer {
 	return w
 }
 
-// steps returns an encoded table of values, for pairs of a value and the number of bytes of code
-// with that value.
+// steps encodes a table of values. pairs are pairs of a value and the number of code bytes with
+// this value.
 func steps(pairs ...int) string {
 	var b []byte
 	last := -1
@@ -189,8 +189,8 @@ func (m image) bytes() []byte {
 			address(textAddr + 0x40)
 			filesAt := second + ptr + 32
 			w.u32(uint32(filesAt))
-			// The offsets of names and values are relative to the beginning of the table: they are
-			// placed after the files.
+			// The offsets of names and values are relative to the start of the table, so names and
+			// values are placed after the files.
 			for uint64(w.Len()) < first {
 				w.WriteByte(0)
 			}

@@ -148,8 +148,8 @@ func (t *Table) function(i uint64) (fn function, ok bool) {
 	return fn, true
 }
 
-// call decodes entry i of the tree of fn. name is the inlined function's name, as an offset in
-// t.names. parent is the position of the call, in bytes from the start of fn.
+// call decodes entry i in fn's tree of inlined calls. name is the offset of the inlined function's
+// name in t.names. parent is the position of the call, in bytes from the start of fn.
 func (t *Table) call(fn function, i int32) (name uint32, parent uint64, ok bool) {
 	b := t.f.Loaded(t.trees + fn.tree)
 	off := uint64(i) * t.layout.size
@@ -162,8 +162,8 @@ func (t *Table) call(fn function, i int32) (name uint32, parent uint64, ok bool)
 	return name, uint64(place), ok1 && ok2
 }
 
-// eachValue calls visit with each value of the table at off, and the end of its address range. It
-// stops if visit returns false, or at the end of fn.
+// eachValue decodes the table at off in t.values. It calls visit with each value and the end of the
+// address range that has this value. It stops if visit returns false, or at the end of fn.
 func (t *Table) eachValue(fn function, off uint32, visit func(end uint64, value int32) bool) {
 	if uint64(off) >= uint64(len(t.values)) {
 		return

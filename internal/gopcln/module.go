@@ -84,8 +84,8 @@ func (t *Table) appendWord(b []byte, v uint64) []byte {
 	return b
 }
 
-// moduleAt reads the module data at an address. ok is false if it does not belong to the table at
-// addr.
+// moduleAt reads the module data at an address. ok is false if these data do not belong to the
+// table at addr.
 func (t *Table) moduleAt(at, addr uint64) (m module, ok bool) {
 	data := t.f.Loaded(at)
 	for i := range m.words {
@@ -112,9 +112,9 @@ func (t *Table) moduleAt(at, addr uint64) (m module, ok bool) {
 	return m, true
 }
 
-// findText finds the base address of function offsets. Candidates are the address in module data,
-// the address in the header (before Go 1.26), and the start of the code. The first candidate that
-// places the first and the last function in code wins.
+// findText finds the address to which function offsets are relative. It tries the address in module
+// data, the address in the header (before Go 1.26), and the start of the code. The first of them
+// for which the first and the last function are in code wins.
 func (t *Table) findText(ofModule uint64, found bool, data []byte) bool {
 	candidates := make([]uint64, 0, 3)
 	if found {
@@ -194,8 +194,8 @@ func (t *Table) sampleTrees() []function {
 	return samples
 }
 
-// treesMakeSense checks the first 65 entries of each function's tree: they must have names, and be
-// calls inside the function.
+// treesMakeSense checks the first 65 entries in the tree of each sample. Each entry must have a
+// name, and a position within the function.
 func (t *Table) treesMakeSense(samples []function) bool {
 	for _, fn := range samples {
 		greatest := int32(-1)

@@ -107,8 +107,8 @@ const (
 	magicOf120 = 0xfffffff1
 )
 
-// findMagic returns the offset of the first possible header in data that does not begin before the
-// parameter from; -1 if there is none. Headers begin at multiples of eight.
+// findMagic returns the offset in data of the first possible header, not below from; -1 if there is
+// none. Headers begin at multiples of eight.
 func (t *Table) findMagic(data []byte, from int) int {
 	// All magic numbers have three 0xff bytes in a row. In little-endian files, two zero bytes of
 	// padding follow.
@@ -258,7 +258,8 @@ func (t *Table) indexAt(i uint64) (uint64, bool) {
 	return t.word(t.index, i*t.ptr)
 }
 
-// entry returns the address of function i. Entry t.functions is the end of the last function.
+// entry returns the address of function i. If i is t.functions, it returns the end of the last
+// function.
 func (t *Table) entry(i uint64) (uint64, bool) {
 	v, ok := t.indexAt(2 * i)
 	return t.text + v, ok
