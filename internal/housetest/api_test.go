@@ -14,7 +14,8 @@ import (
 // them.
 var publicPackages = []string{".", "buildid", "callgrind", "debuginfod", "filter", "markup", "rtrace", "sgr", "symbolize", "valgrind"}
 
-// Another module could not make a value of an internal type, and does not see its documentation.
+// Exported declarations must not name an internal type. Another module could not make a value of
+// such a type, and does not see its documentation.
 func TestExportedDeclarationsNameNoInternalType(t *testing.T) {
 	for _, dir := range publicPackages {
 		names, err := filepath.Glob(filepath.Join(root(t), dir, "*.go"))
@@ -61,8 +62,8 @@ func TestInternalTypesAreFoundInDeclarations(t *testing.T) {
 	}
 }
 
-// internalTypesOf returns the internal types in a file's exported declarations, each after the
-// declared name.
+// internalTypesOf returns the internal types that a file's exported declarations name. Each result
+// begins with the name that is declared.
 func internalTypesOf(file *ast.File) (found []string) {
 	internal := make(map[string]bool) // local names of the imported internal packages
 	for _, spec := range file.Imports {

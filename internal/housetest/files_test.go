@@ -197,7 +197,7 @@ func parseGo(t *testing.T, visit func(name string, f *ast.File)) {
 	}
 }
 
-// An init may only assign variables of package access.
+// An init function may only assign variables of package access.
 func TestNoFileHasAnInit(t *testing.T) {
 	parseGo(t, func(name string, f *ast.File) {
 		for _, d := range f.Decls {
@@ -225,7 +225,8 @@ func setsAccess(body *ast.BlockStmt) bool {
 	})
 }
 
-// An interface lists only the methods that its consumer calls.
+// An interface may have at most three methods, since it lists only the methods that its consumer
+// calls.
 func TestInterfacesAreSmall(t *testing.T) {
 	const most = 3 // methods
 	parseGo(t, func(name string, f *ast.File) {
@@ -241,8 +242,8 @@ func TestInterfacesAreSmall(t *testing.T) {
 	})
 }
 
-// The standard library's readers are not made for hostile files. The constants of their packages
-// may be used.
+// Only tests may use the standard library's readers of ELF and DWARF, which are not made for
+// hostile files. The constants of these packages may be used.
 func TestStandardReadersOfELFAndDWARFAreForTestsOnly(t *testing.T) {
 	forbidden := map[string][]string{"debug/elf": {"NewFile", "Open"}, "debug/dwarf": {"New"}}
 	parseGo(t, func(name string, f *ast.File) {
@@ -359,15 +360,16 @@ func TestReadmeIsShort(t *testing.T) {
 	}
 }
 
-// Details of one package belong in its comment, decisions in docs/decisions.
+// ARCHITECTURE.md must be short. Details of one package belong in its comment, and decisions in
+// docs/decisions.
 func TestTheDesignIsShort(t *testing.T) {
 	if n := len(read(t, "ARCHITECTURE.md")); n > maxDesign {
 		t.Errorf("ARCHITECTURE.md has %d bytes, at most %d", n, maxDesign)
 	}
 }
 
-// A comment is prose if one blank follows the slashes. Samples of logs are indented further. The
-// output of an example may have any width.
+// Comments that are prose must be wrapped: one blank follows their slashes. Samples of logs are
+// indented further. The output of an example may have any width.
 func TestCommentsAreWrapped(t *testing.T) {
 	for _, name := range committed(t) {
 		if path.Ext(name) != ".go" || strings.HasPrefix(path.Base(name), "zcopy_") {
@@ -405,7 +407,8 @@ func TestProseIsWrapped(t *testing.T) {
 
 var tableRow = regexp.MustCompile(`^\|.*\|$`)
 
-// Only an entry about a difference from another program may be marked as not tested.
+// Each entry of docs/formats must name its test. Only an entry about a difference from another
+// program may be marked as not tested.
 func TestEveryDecisionNamesItsTest(t *testing.T) {
 	entries := 0
 	for _, name := range committed(t) {

@@ -14,14 +14,14 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A mutation removes the guard against a threat from a file.
+// A mutation is a change of a file that removes the guard against a threat.
 type mutation struct {
 	threat         int
 	pkg, test      string // test is the argument of go test -run, without anchors
 	file, old, new string // old occurs once in file
 }
 
-// For each threat in SECURITY.md, testdata/guards.txt has a guard, and a test that must fail
+// For each threat in SECURITY.md, testdata/guards.txt must have a guard and a test that fails
 // without the guard. The short form checks that the guards are still in their files, and runs only
 // the tests of internal/escape, which compile quickly. The command "make guards" runs the tests of
 // all guards.
@@ -55,7 +55,7 @@ func TestGuardsAreTested(t *testing.T) {
 // failed matches the output of a failed test or a crashed process.
 var failed = regexp.MustCompile(`(?m)^\s*--- FAIL|^panic: |^fatal error: `)
 
-// run checks that m's test fails if m's file has this text.
+// run replaces the text of m's file by text, and checks that m's test then fails.
 func (m mutation) run(t *testing.T, text string) {
 	dir, env := root(t), os.Environ()
 	if filepath.Ext(m.file) == ".go" {

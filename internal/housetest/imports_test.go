@@ -137,7 +137,8 @@ var (
 	}
 )
 
-// only has, for an import, the packages that may import it outside of tests.
+// The keys of only are imports that few packages may use outside of tests. The values list these
+// packages.
 var only = map[string][]string{
 	"github.com/fsnotify/fsnotify": {"internal/follow"},
 	"go.yaml.in/yaml/v3":           {"internal/daemon"},
@@ -409,7 +410,7 @@ func TestEveryPackageSaysItsIdeaFirst(t *testing.T) {
 	}
 }
 
-// The command starts fast only if it links nothing of the daemon.
+// The command must link no package of the daemon, so that it starts fast.
 func TestTheCommandLinksNothingOfTheDaemon(t *testing.T) {
 	for _, tt := range []struct {
 		pkg  string

@@ -162,8 +162,8 @@ func TestPagesOfDocsAreListedAndShort(t *testing.T) {
 
 var quickTest = regexp.MustCompile(`(?m)^go test \./(\S+) -run '(\w+)(?:/(\w+))?\$'`)
 
-// Each package in the commands of CONTRIBUTING.md must have the named test, and each script its
-// file.
+// Each command for one test in CONTRIBUTING.md must name an existing test of the package and, if it
+// names a script, an existing script.
 func TestTheCommandsForOneTestRunOne(t *testing.T) {
 	all := committed(t)
 	commands := quickTest.FindAllStringSubmatch(string(read(t, "CONTRIBUTING.md")), -1)
@@ -184,8 +184,8 @@ func TestTheCommandsForOneTestRunOne(t *testing.T) {
 	}
 }
 
-// followedPages matches the pages whose sh blocks are run as written: by
-// TestPagesOfDocsWorkAsWritten, and for collector.md by the tests of collector/.
+// followedPages matches the pages whose sh blocks are run as written. TestPagesOfDocsWorkAsWritten
+// runs them, except those of collector.md, which the tests of collector/ run.
 var followedPages = regexp.MustCompile(`^docs/(start/\w+|add-a-dialect|addresses|json|unresolved)\.md$`)
 
 // Above each block of commands, a comment must name the test that runs it, or the reason why no

@@ -39,9 +39,9 @@ func writeFile(t *testing.T, name, text string, mode os.FileMode) {
 	}
 }
 
-// The test replaces the compile command of OSS-Fuzz's image by a command that records its
-// arguments. In the long form, that command also vets each package with OSS-Fuzz's build tag, which
-// type-checks the targets.
+// The OSS-Fuzz build script must compile each fuzz target. The test replaces the compile command of
+// OSS-Fuzz's image by a command that records its arguments. In the long form, that command also
+// vets each package with OSS-Fuzz's build tag, which type-checks the targets.
 func TestOSSFuzzBuildsEachTarget(t *testing.T) {
 	testenv.Need(t, "bash")
 	testenv.OnlyOn(t, "linux")
@@ -84,7 +84,8 @@ func TestOSSFuzzBuildsEachTarget(t *testing.T) {
 	}
 }
 
-// scripts/apidiff compares with the last tag or a given revision. It reports if there is no tag.
+// scripts/apidiff must print the changes since the last tag or a given revision. If there is no
+// tag, it must report this.
 func TestChangesOfTheAPIArePrinted(t *testing.T) {
 	testenv.Need(t, "git")
 	dir := t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// maxEqualLines bounds the successive equal lines of code in two packages. Longer runs belong in a
+// maxEqualLines bounds a run of equal lines of code in two packages. A longer run belongs in a
 // package that both import.
 const maxEqualLines = 11
 

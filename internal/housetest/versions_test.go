@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The replace in the Collector's go.mod has no effect in other modules. So at a tag, the modules of
-// the Collector and its Helm chart must name the tagged version.
+// At a tag, the modules of the Collector and its Helm chart must name the tagged version: the
+// replace in the Collector's go.mod has no effect in other modules.
 func TestModulesRequireTheVersionOfTheChangelog(t *testing.T) {
 	version := func(name, pattern string) string {
 		t.Helper()

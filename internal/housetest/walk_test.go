@@ -47,8 +47,8 @@ func TestALineGoesDownThroughTheFiles(t *testing.T) {
 	}
 }
 
-// callsBetweenFiles returns, for each file of a package, its functions, and the other files whose
-// functions it uses.
+// callsBetweenFiles returns two sets for each file of a package: the functions that it declares,
+// and the other files whose functions it uses.
 func callsBetweenFiles(t *testing.T, dir string) (declared, calls map[string]map[string]bool) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {

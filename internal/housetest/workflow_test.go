@@ -144,7 +144,8 @@ func language(t *testing.T) string {
 	return string(regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(read(t, "go.mod"))[1])
 }
 
-// Only the job that attests a release uses an action, which is GitHub's own, and may write.
+// Only the job that attests a release may use an action, which is GitHub's own, and may have a
+// permission to write.
 func TestOnlyTheReleaseHasAnActionAndARight(t *testing.T) {
 	var got []string
 	for name, w := range workflows(t) {
@@ -167,7 +168,8 @@ func TestOnlyTheReleaseHasAnActionAndARight(t *testing.T) {
 	}
 }
 
-// The tests run on both architectures, with the Go version of go.mod and with the next one.
+// The tests must run on both architectures, with the Go version of go.mod, and with the next Go
+// version.
 func TestTheTestsRunOnAllThatIsSupported(t *testing.T) {
 	minor, err := strconv.Atoi(strings.TrimPrefix(language(t), "1."))
 	if err != nil {

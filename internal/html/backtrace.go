@@ -66,7 +66,8 @@ type SourceLine struct {
 	Marked bool   // the line is the frame's line
 }
 
-// Frames prints lines with frames that are not a backtrace. They have no entry in the index.
+// Frames prints lines with frames that do not form a backtrace. These frames have no entry in the
+// index.
 func (p *Page) Frames(rows []Row) {
 	p.endRow()
 	if !p.large {
@@ -88,8 +89,8 @@ func (p *Page) Known(key string) bool {
 }
 
 // Backtrace prints a backtrace. In a new backtrace, each frame unfolds to its Detail. A repeated
-// backtrace is counted, and folded as a whole. A backtrace without an entry in the index stays
-// open.
+// backtrace is counted, and folded as a whole. A backtrace that has no entry in the index is
+// unfolded.
 func (p *Page) Backtrace(b *Backtrace) {
 	p.endRow()
 	entry, isNew := p.distinct.count(b, p.line+1)
@@ -124,8 +125,8 @@ func (p *Page) Backtrace(b *Backtrace) {
 	p.grown()
 }
 
-// chunkRows counts rows, and adds them to the chunks. backtrace marks the first row: see
-// chunk.addRow.
+// chunkRows counts rows as lines of the page, and adds them to the chunks if the page has chunks.
+// backtrace belongs to the first row: see chunk.addRow.
 func (p *Page) chunkRows(rows []Row, backtrace int) {
 	for i := range rows {
 		p.row(rows[i].Ended)
@@ -145,8 +146,8 @@ func appendRow(dst []byte, r *Row) []byte {
 	return dst
 }
 
-// appendAgain appends a repeated backtrace, folded, with a link to e, the first one. If e is
-// nil, the backtrace is not counted, and stays open.
+// appendAgain appends a repeated backtrace. It is folded, and has a link to the first backtrace
+// with this key, whose entry is e. If e is nil, the backtrace is not counted, and is unfolded.
 func appendAgain(dst []byte, b *Backtrace, e *entry) []byte {
 	dst = append(dst, `<details class="r"`...)
 	if e == nil {
@@ -182,8 +183,8 @@ func appendNew(dst []byte, b *Backtrace, e *entry) []byte {
 	return append(dst, "</details>\n"...)
 }
 
-// appendRows appends the lines of a backtrace. own is the row that the backtrace is about, or
-// nil.
+// appendRows appends the lines of a backtrace. own is the row of the own frame that the backtrace
+// is about, or nil.
 func appendRows(dst []byte, rows []Row, own *Row) []byte {
 	for i := 0; i < len(rows); {
 		r := &rows[i]
@@ -294,8 +295,8 @@ func appendFrame(dst []byte, rows []Row, first bool) []byte {
 	return append(dst, "</details>\n"...)
 }
 
-// appendNamed appends a line. The function's name in the line is bold, unless the line has colours.
-// The address and the module with the offset are dim, if found.
+// appendNamed appends the line of a frame. Unless the line has colours, the name of the function is
+// bold. The address, and the module with the offset, are then dim, if the line has them.
 func appendNamed(dst []byte, r *Row, function string) []byte {
 	at := -1
 	if function != "" && bytes.IndexByte(r.Text, esc) < 0 {

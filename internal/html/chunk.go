@@ -33,8 +33,8 @@ type chunk struct {
 	spare   [][]byte // arrays to reuse for texts
 }
 
-// begin returns the text so far, which the caller extends and passes to add. If an input begins
-// with the next line, begin first adds the input's name.
+// begin returns the text so far. The caller extends this text and passes it to add. If the next
+// line is the first of an input, begin first adds the name of the input.
 func (c *chunk) begin() []byte {
 	if c.text == nil {
 		c.text = c.buffer()
@@ -46,8 +46,8 @@ func (c *chunk) begin() []byte {
 	return c.text
 }
 
-// add takes back the text of begin, which the caller has extended by a line or a part of one. It
-// adds a line end if ended is set, and cuts off full chunks.
+// add stores text, which is the result of begin, extended by a line or a part of a line. It adds a
+// line end if ended is set, and cuts off full chunks.
 func (c *chunk) add(text []byte, ended bool) {
 	c.text = text
 	if ended {
@@ -62,8 +62,8 @@ func (c *chunk) add(text []byte, ended bool) {
 	}
 }
 
-// addRow adds a line of a backtrace. backtrace is the number of the backtrace that begins with the
-// line. It is 0 if that backtrace is not on the page, and negative if no backtrace begins.
+// addRow adds a line of a backtrace. If the line begins a backtrace, backtrace is its number, or 0
+// if it is not on the page. Otherwise backtrace is negative.
 func (c *chunk) addRow(r *Row, backtrace int) {
 	text := c.begin()
 	if backtrace >= 0 {
@@ -101,8 +101,8 @@ func (c *chunk) buffer() []byte {
 	return make([]byte, 0, chunkSize+4*blockSize)
 }
 
-// packFull starts to compress the full chunks. If it had to wait for earlier chunks, it appends
-// their elements.
+// packFull starts to compress the full chunks. It appends the elements of earlier chunks for which
+// it had to wait.
 func (c *chunk) packFull(dst []byte) []byte {
 	for i, text := range c.full {
 		dst = c.pack(dst, text)

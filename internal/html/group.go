@@ -14,8 +14,8 @@ const (
 	groupMore  = "<div>\n\n"
 )
 
-// begin begins the part of a group for a backtrace, if any, and reports whether it did. A repeated
-// backtrace begins no group, but may join one.
+// begin opens the part of a group for a backtrace, and reports whether it did. A new backtrace
+// joins the open group or begins a group. A repeated backtrace can only join a group.
 func (g *group) begin(p *Page, isNew, beside bool) bool {
 	switch {
 	case beside && g.at > 0 && g.piece == len(p.pieces):
@@ -29,7 +29,7 @@ func (g *group) begin(p *Page, isNew, beside bool) bool {
 	return true
 }
 
-// end ends the part of the group that begin began, if begun is set.
+// end closes the part of the group that begin has opened. begun is the result of begin.
 func (g *group) end(p *Page, begun bool) {
 	if begun {
 		p.html = append(p.html, groupEnd...)
@@ -45,8 +45,8 @@ type restGroup struct {
 	broken bool // the preceding backtrace is not in the group
 }
 
-// begin begins the part of the group for a backtrace. It begins a new group unless beside is set
-// and the preceding backtrace is in the open group.
+// begin opens the part of a group for a backtrace. If beside is set and the preceding backtrace is
+// in the open group, the backtrace joins that group. Otherwise it begins a new group.
 func (g *restGroup) begin(dst []byte, beside bool) []byte {
 	if beside && g.open && !g.broken {
 		return append(dst, groupEnd+"<div>\n"...)

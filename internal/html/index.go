@@ -14,7 +14,7 @@ type distinct struct {
 	size     int       // bytes of the backtraces of a large page
 }
 
-// A section is the HTML of a backtrace: a range of a piece of the page.
+// A section locates the HTML of a backtrace: a range of bytes in a piece of the page.
 type section struct {
 	piece, from, to int
 	beside          bool // see Backtrace
@@ -42,8 +42,8 @@ const (
 	maxTime    = 64  // bytes
 )
 
-// count counts b, which begins at this line of the page. The entry is nil if b has no Key, or if b
-// is new and the page already has maxDistinct backtraces.
+// count counts an occurrence of b that begins at the given line of the page. The entry is nil if b
+// has no Key, or if b is new and the page already has maxDistinct backtraces.
 func (d *distinct) count(b *Backtrace, line int64) (e *entry, isNew bool) {
 	if b.Key == "" {
 		return nil, false

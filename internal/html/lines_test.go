@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// Lines makes the same page from whole lines as Text makes line by line, on any number of
+// For whole lines, Lines must make the same page as Text for each line, on any number of
 // processors.
 func TestLinesAreThoseOfText(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -53,7 +53,8 @@ func TestLinesAreThoseOfText(t *testing.T) {
 	}
 }
 
-// printableLines recognizes each byte that a chunk has unchanged, wherever it is in a text.
+// printableLines must stop at each byte that a chunk does not have unchanged, wherever the byte is
+// in a text.
 func TestPrintableLines(t *testing.T) {
 	for c := range 256 {
 		for at := range 70 {
@@ -70,7 +71,8 @@ func TestPrintableLines(t *testing.T) {
 	}
 }
 
-// The first unprintable byte is found even if it gets carries from other such bytes in its word.
+// printable and printableLines must find the first unprintable byte, even if other such bytes in
+// its word cause carries.
 func TestPrintableAmongOthers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	kinds := []byte("aaaaaaaaaaaaaaaa ~\n\n\t\x00\x1f\x7f\x80\x9f\xa0\xff")
@@ -95,7 +97,7 @@ func TestPrintableAmongOthers(t *testing.T) {
 	}
 }
 
-// A large page reuses the memory of its chunks, and allocates nothing for a line.
+// A large page must reuse the memory of its chunks, and allocate nothing for a line.
 func TestLargePagesAllocateNothingForALine(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	p := New("log")
@@ -137,7 +139,7 @@ func TestLargePagesAllocateNothingForALine(t *testing.T) {
 	}
 }
 
-// Before it is large, a page is kept as HTML and as text of chunks. Neither is copied while the
+// Before a page is large, it is kept as HTML and as text of chunks. Neither may be copied while the
 // page grows.
 func TestGrowingPagesAreNotCopied(t *testing.T) {
 	fuzztest.WithoutRace(t)

@@ -77,8 +77,8 @@ func New(title string) *Page {
 	return &Page{title: shorten(title), small: maxSmall, rows: headRows}
 }
 
-// Limit is for tests. A page of more than size bytes is large, and its head ends after this
-// number of rows.
+// Limit sets smaller bounds for tests. A page of more than size bytes is then large, and the head
+// of a page ends after the given number of rows.
 func (p *Page) Limit(size, rows int) { p.small, p.rows = size, rows }
 
 // Take appends the finished bytes of the page to dst, and drops them.
@@ -160,7 +160,8 @@ func (p *Page) endRow() {
 	}
 }
 
-// inChunks reports whether the next lines are in chunks, now or if the page becomes large.
+// inChunks reports whether the next lines are also added to chunks, because the page is large or
+// its head is complete.
 func (p *Page) inChunks() bool { return p.head > 0 || p.large }
 
 // openBlock opens a <pre>, unless one is open.

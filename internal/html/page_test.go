@@ -57,7 +57,7 @@ func backtrace(key, text string) *Backtrace {
 // visible returns text as a page shows it: with visible control characters.
 func visible(text string) string { return string(escape.AppendText(nil, text, "\t")) }
 
-// Whatever the fields contain, the page has only its own elements, and the text of the log.
+// Whatever the fields contain, the page must have only its own elements and the text of the log.
 func TestNoFieldIsMarkup(t *testing.T) {
 	for _, s := range append(injections, everyByte(), strings.Repeat("x", 5000), strings.Repeat("é", 1000)) {
 		// a line of the log has no line end, and its text has no colours
@@ -100,8 +100,8 @@ func TestNoFieldIsMarkup(t *testing.T) {
 	}
 }
 
-// A page of each size has the text of the log; a large one has the first lines and each new
-// backtrace as plain HTML.
+// A page of any size must have the text of the log. A large page must have the first lines and each
+// new backtrace as plain HTML.
 func TestLargePagesHaveTheTextInChunks(t *testing.T) {
 	const small = 1 << 20
 	for _, size := range []int{0, 1, small / 2, 3 * small} {
@@ -138,8 +138,8 @@ func TestLargePagesHaveTheTextInChunks(t *testing.T) {
 	}
 }
 
-// The page has a bounded number of popovers and listed backtraces, and repeats a bounded amount of
-// the log's text elsewhere. It shows how many backtraces are not listed.
+// A page must have a bounded number of popovers and listed backtraces, and must repeat a bounded
+// part of the log's text elsewhere. It must show how many backtraces are not listed.
 func TestPagesAreBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	var want strings.Builder

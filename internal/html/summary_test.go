@@ -25,8 +25,8 @@ func stack(key, kind string, beside bool) *Backtrace {
 	return &Backtrace{Key: key, Kind: kind, Beside: beside, About: -1, Title: Detail{Function: key}, Rows: []Row{{Text: []byte("#0 " + key), Ended: true}}}
 }
 
-// Stacks of a report are in one group, on a small page and in the chunks of a large one. Text
-// between them is in the group, but another input or another backtrace is not.
+// Stacks of a report must be in one group, on a small page and in the chunks of a large page. Text
+// between these stacks must be in the group, but another input or another backtrace must not be.
 func TestStacksOfAReportAreInAGroup(t *testing.T) {
 	write := func(p *Page) {
 		p.Text([]byte("starting"), true)
@@ -70,7 +70,7 @@ b o   Backtrace 5: last
 	}
 }
 
-// The summary has the most frequent kinds first, and the number of the other kinds.
+// The summary must list the most frequent kinds first, and then the number of the other kinds.
 func TestKindsOfTheSummaryAreBounded(t *testing.T) {
 	got := outline(t, func(p *Page) {
 		for i := range maxKinds + 3 {

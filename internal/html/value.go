@@ -23,8 +23,8 @@ type valueKey struct {
 	offset       uint64
 }
 
-// Values prints a line of the log as Text does, with a button at each value that shows the value's
-// Detail. Lines in chunks, and lines with colours, have no buttons.
+// Values prints a line of the log as Text does, but with a button at each value. The button shows
+// the value's Detail. Lines that are only in chunks, and lines with colours, have no buttons.
 func (p *Page) Values(text []byte, ended bool, all []Value) {
 	if p.large || len(all) == 0 || bytes.IndexByte(text, esc) >= 0 {
 		p.Text(text, ended)

@@ -14,8 +14,8 @@ import "math/bits"
 const (
 	literalFlag = 1 << 31
 	specialFlag = 1 << 30 // in the table of literals: neither a literal nor a length
-	// special: refers to a further table; bits 0-7 are the bits used so far, bits 8-11 the width of
-	// the table
+	// special: refers to a further table; bits 0-7 are the number of bits used so far, bits 8-11
+	// the number of bits that index the further table
 	furtherFlag  = 1 << 29
 	endFlag      = 1 << 15 // special: the end of the block
 	farFlag      = 1 << 31 // in the table of distances: refers to another table
@@ -25,8 +25,8 @@ const (
 	endOfBlock   = 256
 )
 
-// literalEntry returns the entry of a literal or length; 0 for a symbol that must not occur. build
-// adds the length of the code.
+// literalEntry returns the entry of a literal or length, or 0 for a symbol that must not occur.
+// build adds the number of bits of the symbol's code.
 func literalEntry(symbol int) uint32 {
 	switch {
 	case symbol < endOfBlock:
@@ -121,8 +121,8 @@ func build(table []uint32, width uint, lengths []uint8, entry func(symbol int) u
 		}
 		start := int(*first >> 16 & 0x1fff)
 		if e != 0 {
-			// In a further table, neither number of bits includes the width bits that led to the
-			// table.
+			// In a further table, the two numbers of bits do not include the width bits that index
+			// the first table.
 			e -= uint32(width)<<8 | uint32(width)
 		}
 		for i := reversed >> width; i < 1<<extra; i += 1 << (uint(n) - width) {

@@ -203,7 +203,8 @@ func (d *decoder) need() error {
 	return nil
 }
 
-// fillOrFail is fill, but fails if the decoder has used more bytes than the input has.
+// fillOrFail reads more input, as fill does. It also fails if the decoder has used more bytes than
+// the input has.
 func (d *decoder) fillOrFail() error {
 	if err := d.fill(); err != nil {
 		return err

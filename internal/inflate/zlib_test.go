@@ -188,7 +188,8 @@ func BenchmarkZlib(b *testing.B) {
 	}
 }
 
-// A stream that ends early has made few more pages present than it fills, whatever size it claims.
+// Pages must be made present in the order of the output. If a stream ends early, few more pages
+// than it fills may be made present, whatever size it claims.
 func TestPagesAreMadePresentInOrderAndNotFarAhead(t *testing.T) {
 	data := bytes.Repeat(samples(t)["a program"][:1<<20], 16)
 	packed := deflate(t, data, 1)
@@ -219,8 +220,8 @@ type unreadable struct{ error }
 
 func (unreadable) Addr() uintptr { return 0 }
 
-// A page of the buffer that cannot be read is an error. Every other panic of the goroutine is a
-// mistake in the program, which the caller gets.
+// If a page of the buffer cannot be read, Zlib must return an error. Every other panic of the
+// goroutine is a mistake in the program, and must become a panic of Zlib.
 func TestOnlyFaultsOfTheBufferAreErrors(t *testing.T) {
 	data := samples(t)["text"]
 	packed := deflate(t, data, 6)
