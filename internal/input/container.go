@@ -24,12 +24,13 @@ type container struct {
 	// and shares memory with line or buf. open returns false if the line does not have the format.
 	open func(line []byte, buf *[]byte) (p part, text []byte, ok bool)
 
-	// seal appends a line with the envelope p, another text and a line end. whole means that the
-	// container's line ends there. For a terminal, ESC is not escaped, so colours work.
+	// seal appends a line with the envelope p, another text and a line end. whole is set if the
+	// container's line ends with this text. If terminal is set, ESC is not escaped, so colours
+	// work.
 	seal func(dst []byte, p part, text []byte, whole, terminal bool) []byte
 
 	// unfinished returns the offset of the first line in b that may be a part of a longer line, or
-	// len(b). b has whole lines. The check is fast, but may be wrong: open decides. hint is kept
+	// len(b). b has whole lines. The check is fast, but may be wrong, so open decides. hint is kept
 	// between calls.
 	unfinished func(b []byte, hint *int) int
 
@@ -134,8 +135,8 @@ func sealCRI(dst []byte, p part, text []byte, whole, _ bool) []byte {
 	return append(append(dst, text...), '\n')
 }
 
-// unfinishedCRI checks the tag of each line. hint is the end of the tag in the previous line: the
-// next line's tag usually ends there, too.
+// unfinishedCRI is container.unfinished for CRI: it checks the tag of each line. hint is the offset
+// of the end of the tag in the preceding line, usually the same in the next line.
 func unfinishedCRI(b []byte, hint *int) int {
 	const stdout, stderr, end = "Z stdout F ", "Z stderr F ", len("Z stdout F ")
 	n := *hint // end of " F "
@@ -259,8 +260,9 @@ func sealDocker(dst []byte, p part, text []byte, whole, terminal bool) []byte {
 	return append(append(dst, p.tail...), '\n')
 }
 
-// unfinishedDocker checks the end of each text. hint is the distance between the end of the text
-// and the line end in the previous line, usually the same as in the next.
+// unfinishedDocker is container.unfinished for Docker: it checks the end of each text. hint is the
+// distance from the end of the text to the line end in the preceding line, usually the same in the
+// next line.
 func unfinishedDocker(b []byte, hint *int) int {
 	const whole = wholeDocker
 	for at := 0; at < len(b); {

@@ -33,7 +33,8 @@ type utf16Context struct {
 	MidLine bool   `json:"midline,omitempty"` // the last unit did not end a line
 }
 
-// A remembering translator can save its context. A later translator can continue from this context.
+// A remembering is a translator that can save its context, from which a later translator can
+// continue.
 type remembering interface {
 	AppendContext(dst []byte) []byte
 	Restore(context []byte) error
@@ -102,9 +103,9 @@ func (w *Writer) ProcessesChanged() bool {
 	return p != nil && p.ProcessesChanged()
 }
 
-// Remember gives a new Writer the processes of an earlier input, from a context that
-// AppendProcesses made. The context is used once the format is known. An input without processes
-// ignores it. Errors are as in [filter.Filter.Restore].
+// Remember gives a new Writer the processes of an earlier input. context is a result of
+// AppendProcesses, and is used once the format is known. An input that has no processes ignores it.
+// Errors are as in [filter.Filter.Restore].
 func (w *Writer) Remember(context []byte) error {
 	if err := filter.New(nil, filter.Options{}).Restore(context); err != nil {
 		return err
@@ -206,7 +207,7 @@ type heldContext struct {
 	Last  int64                            `json:"last"`
 	Parts checkpoint.List[checkpoint.Text] `json:"parts,omitempty"` // lines without text
 	Raw   checkpoint.Text                  `json:"raw,omitempty"`   // input lines; replaces parts
-	// for a record in Raw: ends of the fields' output in Got so far
+	// for a record in Raw: for each field so far, the end of its output in Got
 	Ends  []int           `json:"ends,omitempty"`
 	Out   checkpoint.Text `json:"out,omitempty"`
 	Open  bool            `json:"open,omitempty"`

@@ -60,7 +60,8 @@ func traceLog(g *generator) []string {
 	return lines
 }
 
-// Backtraces are held and resolved as in a log without envelopes, whatever the sizes of the blocks.
+// Backtraces in containers must be held and resolved as in a log without envelopes, whatever the
+// sizes of the blocks.
 func TestBacktracesInContainers(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := dialectOptions(t)
@@ -135,7 +136,8 @@ func TestHeldEnvelopesAreBounded(t *testing.T) {
 	w.Close()
 }
 
-// The case "dialects" should take little more time than the case "none".
+// BenchmarkContainerPlain measures lines without frames. The case "dialects" should take little
+// more time than the case "none".
 func BenchmarkContainerPlain(b *testing.B) {
 	line := "2016-10-06T00:17:09.669794202Z stdout F GET /index.html 200 1024 bytes in 0.3 ms {\"a\": {\"b\": 1}}\n"
 	docker := "{\"log\":\"GET /index.html 200 1024 bytes in 0.3 ms {\\\"a\\\": {\\\"b\\\": 1}}\\n\",\"stream\":\"stdout\",\"time\":\"2019-01-01T11:11:11.111111111Z\"}\n"

@@ -40,8 +40,8 @@ type Envelope struct {
 	elements bool // raw backtraces become elements
 	lines    bool // messages of a journal are printed as lines
 	hint     int
-	// only a part of the first entry has decided the format: another program may have written the
-	// log
+	// the format was decided by only a part of the first entry, so another program may have written
+	// the log
 	doubt bool
 
 	cut     lines.Cutter
@@ -202,8 +202,8 @@ func (e *Envelope) Close() error {
 	return cmp.Or(e.out.err, err)
 }
 
-// passUnfinished prints an unfinished last line or entry unchanged, for a log that pauses within
-// its first entry. The rest of that entry is not opened either.
+// passUnfinished prints an unfinished last line or entry unchanged. It is called if a log pauses
+// within its first entry. The rest of that entry is printed unchanged, too.
 func (e *Envelope) passUnfinished() error {
 	if b := e.entries.giveUp(); len(b) > 0 {
 		e.passEntry(b)
@@ -234,8 +234,8 @@ func (e *Envelope) catchUp() {
 	e.look()
 }
 
-// done returns the number of lines that the filter does not hold as a backtrace. module is the
-// number of the module line that the filter holds, or 0.
+// done returns the number of lines before the backtrace that the filter holds, or of all lines if
+// it holds none. module is the number of the module line that the filter holds, or 0.
 func (e *Envelope) done() (done, module int64) {
 	done = e.f.Line() - int64(e.f.HeldTrace())
 	if module = e.f.HeldModule(); module > done {
@@ -244,7 +244,7 @@ func (e *Envelope) done() (done, module int64) {
 	return done, module
 }
 
-// look updates e.dict and e.each, which select the lines that the filter gets.
+// look updates e.dict and e.each, which decide which lines are given to the filter.
 func (e *Envelope) look() { e.dict, e.each = e.f.InDict(), e.f.Wants() }
 
 // Unfinished reports whether Flush may have an effect.
@@ -274,9 +274,9 @@ func (e *Envelope) quick() bool {
 	return !e.every && !e.each && !e.doubt && !e.streams[0].begun && !e.streams[1].begun
 }
 
-// settle examines the first entry of a log if a part of that entry has decided the format. If the
-// entry's text has no line end, but is shorter than the lines that Docker cuts, another program has
-// written the log. Each entry is then a line.
+// settle examines the first entry of a log if only a part of that entry has decided the format.
+// Another program has written the log if the entry's text has no line end, but is shorter than the
+// lines that Docker cuts. Each entry is then a whole line.
 func (e *Envelope) settle(p part, text []byte) {
 	e.doubt = false
 	if !p.whole && len(text) < chunkSize {
@@ -314,8 +314,8 @@ func (e *Envelope) block(b []byte) {
 	flush()
 }
 
-// plain gives the filter the lines of b before the first line that may have a mark. It returns the
-// number of their bytes.
+// plain gives the filter the whole lines of b before the first line that may have a mark. It
+// returns the length of these lines in bytes.
 func (e *Envelope) plain(b []byte) int {
 	if len(b) == 0 {
 		return 0
@@ -405,7 +405,7 @@ func (e *Envelope) line(line []byte, flush func()) bool {
 	return true
 }
 
-// bareLine is line for a line without an envelope.
+// bareLine processes a line without an envelope. Its result and flush are the same as in line.
 func (e *Envelope) bareLine(line []byte, flush func()) bool {
 	e.passOn(nil, flush)
 	if !e.each && !e.f.HasMark(line) {
@@ -488,7 +488,7 @@ func (e *Envelope) join(s *stream) {
 
 // passOn prints held parts without a mark unchanged: they were held because they end with a brace
 // or an ESC. Callers call it before they print or hold a line, so lines without markup keep their
-// order. The parameter but is the stream of that line, whose parts stay held, or nil.
+// order. The parameter but is the stream of that line, or nil. The parts of this stream stay held.
 func (e *Envelope) passOn(but *stream, flush func()) {
 	for i := range e.streams {
 		s := &e.streams[i]

@@ -137,7 +137,7 @@ func interrupted(t *testing.T, f Format, o filter.Options, in string, cut int) s
 	return b.String()
 }
 
-// A module line waits for its maps, but has the envelope of its own line.
+// A module line that waits for its maps must get the envelope of its own line.
 func TestMembersOfObjects(t *testing.T) {
 	const in = "2026-11-20T10:00:01Z stdout F {{{module:0:a:elf:aa}}}\n" +
 		"2026-11-20T10:00:02Z stderr F {{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n" +
@@ -361,7 +361,7 @@ func TestContainerLogIsFilteredAsWhatItHolds(t *testing.T) {
 	}
 }
 
-// Lines that arrive in parts are printed when they are whole.
+// Lines that arrive in parts must be printed when they are whole, in the order of their ends.
 func TestTwoStreamsOfAContainerAreOneProcess(t *testing.T) {
 	o := testOptions(t)
 	o.Output = filter.JSON
@@ -484,8 +484,8 @@ type writes int
 
 func (w *writes) Write(p []byte) (int, error) { *w++; return len(p), nil }
 
-// FuzzEnvelope filters any log of a container: filtering neither fails nor hangs, blocks and
-// interruptions do not change the output, and the output of a valid log is a valid log.
+// FuzzEnvelope filters any log of a container. Filtering must neither fail nor hang. Blocks and
+// interruptions must not change the output. The output of a valid log must be a valid log.
 func FuzzEnvelope(f *testing.F) {
 	for seed := range uint64(8) {
 		g := &generator{Rand: rand.New(rand.NewPCG(seed, 1)), format: []Format{CRI, Docker}[seed%2]}

@@ -14,7 +14,7 @@ type filtering struct {
 	releaser
 }
 
-// A position reports the number of lines read, and the lines that the Filter holds.
+// A position reports the number of lines that the Filter has read, and the lines that it holds.
 type position interface {
 	Line() int64
 	HeldTrace() int

@@ -104,8 +104,8 @@ type Translators struct {
 }
 
 // A Writer passes its input to the translator for the input's format. While the format is unknown,
-// it keeps less than 4 KiB. One whole line may decide the format; 4 KiB, Decide or Close always do.
-// A Writer is not safe for concurrent use.
+// it keeps less than 4 KiB of input. One whole line may decide the format. After 4 KiB, or a call
+// of Decide or Close, the format is always decided. A Writer is not safe for concurrent use.
 type Writer struct {
 	t       Translators
 	format  Format
@@ -279,8 +279,7 @@ func (w *Writer) decide(until extent) error {
 	return w.release()
 }
 
-// Pause calls the function do while no goroutine unpacks, so that do may use the Filter of the
-// Writer.
+// Pause calls the function do while no goroutine unpacks. do may then use the Filter of the Writer.
 func (w *Writer) Pause(do func()) {
 	if w.packed == nil {
 		do()
@@ -301,8 +300,8 @@ func (w *Writer) Undecided() bool {
 	return len(w.head) > 0 && (w.begun || !onlyMark(w.head))
 }
 
-// Decide selects the format by the bytes written so far, and translates them. It is for an input
-// that pauses: the command calls it after 100 ms of silence. An unrecognised format is Markup. An
+// Decide selects the format by the bytes written so far, and translates them. Call it if an input
+// pauses: the command does so after 100 ms of silence. An unrecognised format is Markup. An
 // unfinished line or entry of an Envelope is then passed on unchanged.
 func (w *Writer) Decide() error {
 	if w.packed != nil {
@@ -396,8 +395,8 @@ func (w *Writer) Close() error {
 	return cmp.Or(err, w.dst.Close())
 }
 
-// Passes reports whether the translator for the rest of the input is known, and gets the Writer's
-// bytes unchanged.
+// Passes reports whether the format of the input is decided, and the Writer passes on all further
+// bytes unchanged to the translator.
 func (w *Writer) Passes() bool { return w.dst != nil && w.decoder == nil && w.watch == nil }
 
 // Packed returns the compression of the input: gzip, zstd, xz or bzip2. It returns "" for other

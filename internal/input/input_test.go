@@ -166,7 +166,8 @@ func TestAPackedInputThatIsCutIsReadAsFarAsItGoes(t *testing.T) {
 	}
 }
 
-// The damage is an error of the input, not of the output.
+// A damaged input must be printed as far as possible. The damage must be an error of the input,
+// which Close returns, and not of the output.
 func TestDamagedPackedInputsComeOut(t *testing.T) {
 	whole := packed(t, strings.Repeat("a line of a log\n", 3))
 	for _, test := range []struct{ name, in, out, err string }{

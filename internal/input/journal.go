@@ -33,8 +33,9 @@ type entryCutter struct {
 	mid  bool   // the current value of a long entry is text: it ends at the next line end
 }
 
-// next takes p, and returns the next entry, or the next part of a long entry. kind distinguishes
-// them: see [lines.Kind]. rest is the rest of p. The kind is lines.None if more bytes are needed.
+// next adds p to the input, and returns the next entry, or the next part of a long entry. kind is
+// the kind of the result: see [lines.Kind]. lines.None means that more bytes are needed. rest holds
+// the bytes of p after the result.
 func (c *entryCutter) next(p []byte) (b []byte, kind lines.Kind, rest []byte) {
 	switch {
 	case c.skip > 0:
@@ -89,9 +90,9 @@ func (c *entryCutter) cut(data, p []byte, kind lines.Kind) (b []byte, _ lines.Ki
 	return b, kind, rest
 }
 
-// unfinished keeps data, or returns it as a part if the entry is too long. c.tail already has the
-// beginning of data: had bytes. data ends within a field. size is the length of that field if it is
-// binary and the length is known, otherwise 0.
+// unfinished keeps data, or returns it as a part if the entry is too long. data ends within a
+// field, and c.tail already has data[:had]. size is the length of that field if it is binary and
+// the length is known, otherwise 0.
 func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, kind lines.Kind, rest []byte) {
 	field := data[c.at:]
 	if !c.long && len(data) <= maxLine && size <= maxLine || size == 0 && bytes.IndexByte(field, '=') < 0 && len(field) < maxLine {
@@ -113,9 +114,9 @@ func (c *entryCutter) unfinished(data []byte, had int, size uint64) (b []byte, k
 }
 
 // fieldLength returns the length of the first field in b with its line end, or of the empty line
-// that ends an entry. The bytes b[:from] are known to have no line end. n is 0 if the end of the
-// field is missing. size is then the length of a binary field, if known, and searched is the
-// argument from of the next call.
+// that ends an entry. b[:from] must have no line end. n is 0 if the end of the field is missing.
+// Then size is the length of a binary field, if known, and searched is the value of from for the
+// next call.
 func fieldLength(b []byte, from int) (n int, size uint64, searched int, end bool) {
 	i := bytes.IndexByte(b[from:], '\n')
 	if i < 0 {
@@ -180,9 +181,9 @@ func fieldValue(b []byte) (name, value []byte) {
 	return b[:i], b[i+9 : len(b)-1]
 }
 
-// journalFields appends the fields of an entry that are filtered and have text. If none has text,
-// it appends the first of them, since an empty line may end a stack. It calls known, if not nil,
-// with systemd-coredump's fields about files.
+// journalFields appends the fields of an entry that are to be filtered and have text. If none of
+// them has text, it appends the first of them, since an empty line may end a stack. It calls known,
+// if not nil, with systemd-coredump's fields about files.
 func journalFields(fields []field, entry []byte, names []string, known func(name string, value []byte)) []field {
 	var empty []field // first field without text
 	had := len(fields)

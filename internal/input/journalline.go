@@ -198,7 +198,7 @@ func (e *Envelope) messageLines(b []byte) {
 	e.filterRecord(&seal{raw: b, fields: append([]field{}, fields...), prefix: e.shown(b)})
 }
 
-// printLines prints output for a line, with the prefix of its record at the beginning of each line.
+// printLines prints p, output for a line. Each line of p begins with the prefix of the record.
 func (s *sealer) printLines(l *seal, p []byte) {
 	for line := range bytes.Lines(p) {
 		if !s.midLine && l != nil {

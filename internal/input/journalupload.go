@@ -52,8 +52,9 @@ const (
 	inEnd // line end after a binary value
 )
 
-// Append appends to dst the entries that end in p, each with its empty line. It omits entries
-// without a message. An error means that the upload is damaged. Its rest cannot be read.
+// Append appends to dst the entries that end in p, each with the empty line after it. It omits
+// entries without a message. An error means that the upload is damaged and that its rest cannot be
+// read.
 func (j *JournalEntries) Append(dst, p []byte) ([]byte, error) {
 	for len(p) > 0 {
 		switch j.state {

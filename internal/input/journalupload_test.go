@@ -143,8 +143,8 @@ func TestLongMessagesOfUploadsAreCut(t *testing.T) {
 	}
 }
 
-// Uploads are read within bounds, whatever the chunks. The kept part of an entry must be read again
-// unchanged.
+// Any upload must be read within bounds, whatever the chunks. If the kept part of an entry is read
+// again, it must not change.
 func FuzzJournalUpload(f *testing.F) {
 	f.Add([]byte(entryOf("m", "b", "7", binaryField("MESSAGE", "one\ntwo")+"COREDUMP_EXE=/a\n")), 3)
 	f.Add([]byte("MESSAGE\n\x01\x00\x00\x00\x00\x00\x00\x00ab\n"), 1)

@@ -33,10 +33,10 @@ type jsonScan struct {
 	values [][2]int // offsets of their values in b, without quotes, by index in keys
 }
 
-// jsonFields appends to fields, in order, the values in line to filter, with their text in buf. It
-// returns false if the line is not a JSON object. The whole line is one field if it has no such
-// value, or is a MongoDB line with a backtrace. A line that is nested too deeply is one field with
-// the text notFiltered.
+// jsonFields appends to fields, in order, the values in line that are to be filtered. Their text is
+// in buf. It returns false if the line is not a JSON object. If the line has no such value, or is a
+// MongoDB line with a backtrace, the whole line is one field. If the line is nested too deeply, it
+// is one field with the text notFiltered.
 func jsonFields(fields []field, line []byte, names []string, buf *[]byte) (found []field, ok bool) {
 	s := jsonScan{b: line, names: names, fields: fields, text: (*buf)[:0]}
 	return s.found(buf)
@@ -228,8 +228,8 @@ func (s *jsonScan) value(depth int) bool {
 // control characters.
 const message = "MESSAGE"
 
-// beforeArrays returns the offset in b of the first member MESSAGE with an array, or len(b). The
-// search for marks does not see marks in an array.
+// beforeArrays returns the offset in b of the first member MESSAGE whose value is an array, or
+// len(b). The search for marks finds no mark in such an array.
 func beforeArrays(b []byte) int {
 	const member = `"` + message + `"`
 	for at := 0; ; at += len(member) {

@@ -15,7 +15,7 @@ func (e *Envelope) KeyBy(members ...string) {
 	e.enter(nil)
 }
 
-// enter selects the process of the next lines, by the key of record.
+// enter makes the filter use the process of the next lines. The key of record selects the process.
 func (e *Envelope) enter(record []byte) {
 	if len(e.keys.names) == 0 {
 		return
@@ -79,8 +79,8 @@ func (k *keyReader) found(dst, line []byte) []byte {
 }
 
 // appendKey appends n values, separated by blanks, or nothing if all are empty. value appends the
-// value i. In several values, blanks and backslashes are escaped, since different values must have
-// different keys.
+// value with the index i. If n is more than 1, blanks and backslashes in the values are escaped,
+// since different values must have different keys.
 func appendKey(dst []byte, n int, value func(dst []byte, i int) []byte) []byte {
 	start := len(dst)
 	empty := true
@@ -101,8 +101,8 @@ func appendKey(dst []byte, n int, value func(dst []byte, i int) []byte) []byte {
 	return dst
 }
 
-// noteKey records the value that ends at s.at if its member is in keys. The last member with a name
-// wins, as in most JSON readers.
+// noteKey records the value that ends at s.at, if its member is in keys. If several members have
+// one name, the last one wins, as in most JSON readers.
 func (s *jsonScan) noteKey(from int) {
 	for i, name := range s.keys {
 		if string(s.path) != name {

@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A logForm is a format of logs that wraps the lines of a program. open fails the test if it cannot
-// parse a record.
+// A logForm is a format of logs that wraps the lines of a program. seal wraps a log, and open
+// returns the lines. open fails the test if it cannot parse a record.
 type logForm struct {
 	name   string
 	format Format
@@ -122,8 +122,8 @@ func filtered(o filter.Options, log string) string {
 	return out.String()
 }
 
-// The texts must be the same as from a log without envelopes: as text, as markup, and as text made
-// from that markup.
+// The filtered texts in envelopes must be the same as for a log without envelopes: as text, as
+// markup, and as text made from that markup.
 func TestSamplesInEnvelopes(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	text := sampleOptions(t)

@@ -79,8 +79,8 @@ func checkHead(t *testing.T, w *Writer) {
 	}
 }
 
-// Output begins at most 8 KiB after the first line. A line of a log is printed once it is whole, or
-// longer than 1 MiB.
+// Output must begin at most 8 KiB after the first line of the input. A line of a log must be
+// printed once it is whole, or longer than 1 MiB.
 func TestWhateverAnInputBeginsWithItComesOut(t *testing.T) {
 	for _, o := range openings(t) {
 		t.Run(o.name, func(t *testing.T) {
@@ -224,8 +224,9 @@ type count int
 
 func (n *count) Write(p []byte) (int, error) { *n += count(len(p)); return len(p), nil }
 
-// Other programs write entries like Docker's, but without line ends in their text. Such an entry is
-// a whole line, even if it is longer than the head. A line that Docker has cut is joined.
+// Other programs write entries like Docker's, but without line ends in their text. Such an entry
+// must stay a whole line, even if it is longer than the head. A line that Docker has cut must be
+// joined.
 func TestEntriesOfOthersStayLines(t *testing.T) {
 	const tail = `","stream":"stdout","time":"2019-01-01T11:11:11.111111111Z"}` + "\n"
 	entry := func(text string) string { return `{"log":"` + text + tail }

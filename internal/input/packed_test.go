@@ -116,8 +116,9 @@ func unpackedIn(t *testing.T, in string, block int, memory *unpack.Memory) (stri
 	return out.String(), err
 }
 
-// Each format is unpacked, alone and repeated. Bytes after it, and text before and after damage,
-// are printed. An input that only begins like the format is printed unchanged.
+// Each compressed format must be unpacked, alone and repeated. Bytes after it, and text before and
+// after damage, must be printed. An input that only begins like the format must be printed
+// unchanged.
 func TestCompressedInputsAreUnpacked(t *testing.T) {
 	log := strings.Repeat("a line that is not packed \u00e9\n", 20)
 	for _, name := range []string{"gzip", "zstd", "xz", "bzip2"} {
@@ -206,7 +207,7 @@ func TestLossesOfDamagedInputsAreCounted(t *testing.T) {
 	}
 }
 
-// The end of a followed input may come much later.
+// Damage must be reported at once, since the end of a followed input may come much later.
 func TestDamageIsReportedAtOnce(t *testing.T) {
 	for _, name := range []string{"gzip", "zstd", "xz", "bzip2"} {
 		whole := packedBy(t, name, bzip2Text)
@@ -232,7 +233,8 @@ func TestDamageIsReportedAtOnce(t *testing.T) {
 	}
 }
 
-// pzstd begins files with a skippable frame.
+// Empty files, padding and skippable frames must not disturb unpacking. pzstd begins files with a
+// skippable frame.
 func TestOddCompressedInputs(t *testing.T) {
 	skippable := "\x50\x2a\x4d\x18\x04\x00\x00\x00\x01\x02\x03\x04"
 	long := "\x5e\x2a\x4d\x18\x00\x20\x00\x00" + strings.Repeat("\x01", 8<<10)

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/pagetest"
 )
 
-// A page shows time and level before each line of a record's texts.
+// A page must show time and level before each line of a record's texts.
 func TestPagesOfRecords(t *testing.T) {
 	const (
 		in = `{"time":"2026-11-22T07:00:00Z","level":"error","msg":"a <b>","stack":"x\n\ny","n":1}
@@ -72,8 +72,8 @@ func TestNoFieldOfAnEnvelopeIsMarkup(t *testing.T) {
 	}
 }
 
-// Each line has the time and the stream of its record. For CRI, the page's text equals the text
-// output.
+// Each line of a page must have the time and the stream of its record. For CRI, the page's text
+// must equal the text output.
 func TestPagesOfContainers(t *testing.T) {
 	const (
 		stdout = "2026-11-22T07:00:00Z stdout "

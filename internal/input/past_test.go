@@ -9,7 +9,8 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// Other fields may be between the header and the first frame. A restart must not lose the header.
+// A header in a journal must make the frames after it resolvable, even if other fields are between
+// the header and the first frame. A restart must not lose the header.
 func TestHeadersInJournals(t *testing.T) {
 	const (
 		before = "__CURSOR=a\n_PID=7\nMESSAGE=------ STACK TRACE ------\n_UID=1\n\n__CURSOR=b\nMESSAGE=EIP:\nA=\nB=1\n\n"
@@ -34,8 +35,8 @@ func TestHeadersInJournals(t *testing.T) {
 	}
 }
 
-// An empty message is a line, even in an entry without other text. It ends a stack, so that the
-// next frame, which gdb has wrapped, is not joined.
+// An empty message must count as a line, even in an entry without other text. It ends a stack, so
+// the next frame, which gdb has wrapped, must not be joined.
 func TestEmptyMessagesOfJournalsAreLines(t *testing.T) {
 	const frame, end = "#6  0x00007ffff7fbc189 in one, or two, or", "    () from /opt/shop/libledger.so"
 	o := sampleOptions(t)

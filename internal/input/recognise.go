@@ -70,10 +70,10 @@ var (
 )
 
 // isCallgrind returns Callgrind if b begins like a profile, Auto if more bytes are needed, and
-// Markup otherwise. After the line "# callgrind format", one header is enough, or a line that names
-// a function, a file or an object. Without that line, b must have the headers version, creator, and
-// cmd or events, or the header events before a line that names a function, a file or an object. A
-// log may begin with a single line of this kind.
+// Markup otherwise. A spec is a line that names a function, a file or an object. After a first line
+// with magicOfCallgrind, one header or one spec is enough. Without that line, b must have either
+// the headers version, creator, and cmd or events, or the header events before a spec. A single
+// line of this kind may also begin a log.
 func isCallgrind(b []byte, until extent) Format {
 	magic := false
 	seen := make(map[string]bool)
@@ -178,7 +178,8 @@ func isRTrace(b []byte, until extent) Format {
 // begins reports whether s begins with b, and is longer.
 func begins(s string, b []byte) bool { return len(b) < len(s) && s[:len(b)] == string(b) }
 
-// trimPrefix removes prefix from the start of b, which may end within the prefix.
+// trimPrefix removes prefix from the start of b. If b is shorter than prefix and equals its
+// beginning, the result is empty.
 func trimPrefix(b []byte, prefix string) []byte {
 	if n := min(len(b), len(prefix)); string(b[:n]) == prefix[:n] {
 		return b[n:]

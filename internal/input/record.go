@@ -74,9 +74,9 @@ func (e *Envelope) fieldsOf(fields []field, record []byte) ([]field, bool) {
 	return e.jsonFields(fields, bytes.TrimSuffix(record, newline), &e.text)
 }
 
-// jsonFields is the function jsonFields for e. With Dialects.Elements, a line that is one field is
-// filtered only if it already has elements: new elements would need module elements, which the
-// object cannot hold.
+// jsonFields calls the function jsonFields for the members of e. With Dialects.Elements, a line
+// that is one field is filtered only if it already has elements: new elements would need module
+// elements, which the object cannot hold.
 func (e *Envelope) jsonFields(fields []field, line []byte, buf *[]byte) ([]field, bool) {
 	fields, ok := jsonFields(fields, line, e.names, buf)
 	if f := fields[max(0, len(fields)-1):]; ok && e.elements && f[0].form == wholeLine && !bytes.Contains(line, markupOpen) {
@@ -110,8 +110,8 @@ func (e *Envelope) recordLine(line []byte, flush func()) bool {
 	return true
 }
 
-// filterRecord gives the filter the texts of a record, each on separate lines. A backtrace is in
-// one text, or has a frame in each of several records.
+// filterRecord gives the filter the texts of a record, each on separate lines. A backtrace may be
+// in one text, or have one frame in each of several records.
 func (e *Envelope) filterRecord(l *seal) {
 	if len(l.parts) > 0 { // a line of a container
 		e.enter(l.text)
@@ -143,8 +143,8 @@ func (e *Envelope) filterRecord(l *seal) {
 	e.endLine()
 }
 
-// harmless reports whether a terminal may receive the parts of a record outside of its fields. It
-// returns false if a field is the whole line.
+// harmless reports whether the parts of a record outside of its fields may be printed on a
+// terminal. It returns false if a field is the whole line.
 func harmless(line []byte, fields []field) bool {
 	at := 0
 	for _, f := range fields {
@@ -201,8 +201,8 @@ func (l *seal) take(line int64, p []byte) {
 	}
 }
 
-// finishRecord prints a record with complete output. It omits a record that has only texts without
-// output, such as modules and maps.
+// finishRecord prints a record whose output is complete. It omits the record if none of its texts
+// has output, as for modules and maps.
 func (s *sealer) finishRecord(l *seal) {
 	for ; l.field < len(l.fields); l.field++ {
 		l.fields[l.field].end = len(l.got)

@@ -99,7 +99,7 @@ func messagesOf(t *testing.T, log string) (texts []string) {
 	return texts
 }
 
-// Each record of the output must be valid, and have the output for its own lines, whatever the
+// Each record of the output must be valid, and must have the output for its own lines, whatever the
 // sizes of the blocks.
 func TestRecordsAreFilteredAsWhatTheyHold(t *testing.T) {
 	fuzztest.WithoutRace(t)

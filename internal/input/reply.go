@@ -15,9 +15,9 @@ import (
 // {{{reset}}}, counts as unchanged. The object is {} if nothing changes. It is also {} for a line
 // that is not a JSON object, is longer than 1 MiB, or has more than 8 MiB of new text.
 //
-// Write writes the replies to all its lines before it returns: nothing is held. So frames of a raw
-// backtrace without build IDs are judged line by line. A module and its maps are merged only within
-// one string. A Reply is not safe for concurrent use.
+// Write writes the replies to all its lines before it returns, and holds no line back. So frames of
+// a raw backtrace without build IDs are judged line by line. A module and its maps are merged only
+// within one string. A Reply is not safe for concurrent use.
 type Reply struct {
 	w        io.Writer
 	names    []string  // filtered members
@@ -153,7 +153,8 @@ func (r *Reply) line(line []byte) {
 // AppendProcesses appends the contexts of all processes, in a form that Restore reads.
 func (r *Reply) AppendProcesses(dst []byte) []byte { return r.contexts.AppendProcesses(dst) }
 
-// ProcessesChanged reports whether the contexts have changed since its last call.
+// ProcessesChanged reports whether the contexts have changed since the last call of
+// ProcessesChanged.
 func (r *Reply) ProcessesChanged() bool {
 	changed := r.changed
 	r.changed = false

@@ -72,7 +72,7 @@ type reportWatch struct {
 	midLine bool // the last byte is not a line end
 }
 
-// next returns the index of the next line in b, from the index from, that begins like a report. It
+// next returns the index of the next line in b, not below from, that begins like a report. It
 // returns len(b) if there is none.
 func (v *reportWatch) next(b []byte, from int) int {
 	for at := from; at < len(b); {
@@ -93,9 +93,9 @@ func (v *reportWatch) next(b []byte, from int) int {
 	return len(b)
 }
 
-// pass writes text to the log's translator. At the beginning of a Valgrind report it opens another
-// translator for the rest. It keeps a text of less than 4 KiB that may begin a report until more
-// text arrives.
+// pass writes text to the log's translator. If a Valgrind report begins in the text, pass opens
+// another translator for the rest. If the end of the text may begin a report and is shorter than 4
+// KiB, pass keeps this end until more text arrives.
 func (w *Writer) pass(p []byte) error {
 	v := w.watch
 	if v == nil {

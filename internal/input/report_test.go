@@ -59,7 +59,8 @@ func TestAReportAfterAProgramsLinesIsRead(t *testing.T) {
 	}
 }
 
-// A line that may begin a report is printed after a silence.
+// A line that cannot begin a report must be printed at once. A line that may begin a report must be
+// printed after a silence.
 func TestLinesThatMentionXMLComeOutAtOnce(t *testing.T) {
 	for _, test := range []struct {
 		line string

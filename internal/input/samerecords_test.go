@@ -58,7 +58,7 @@ func wantSameRecords(t *testing.T, format Format, o filter.Options, log []byte) 
 	}
 }
 
-// wantMarkup fails the test if a missing record has no markup.
+// wantMarkup fails the test if record, which is missing in the output, has no markup.
 func wantMarkup(t *testing.T, record string) {
 	t.Helper()
 	var object any

@@ -65,7 +65,7 @@ const (
 	gotSize    = 1 << 20   // bytes of output kept for an unfinished line
 )
 
-// sealOf returns the envelope for the filter's line number, or nil.
+// sealOf returns the envelope of the line that has this number in the filter, or nil.
 func (s *sealer) sealOf(line int64) *seal {
 	if s.cur.has(line) {
 		return s.cur
@@ -80,7 +80,7 @@ func (s *sealer) sealOf(line int64) *seal {
 // seal.has reports whether l, which may be nil, is the envelope of this line.
 func (l *seal) has(line int64) bool { return l != nil && l.line <= line && line <= l.last }
 
-// emit receives the filter's output for a line.
+// emit receives p, the filter's output for a line.
 func (s *sealer) emit(line int64, p []byte) error {
 	s.settle(line)
 	l := s.sealOf(line)
@@ -190,9 +190,9 @@ func (s *sealer) begin(l *seal) {
 	s.cur = l
 }
 
-// end ends the current line. done is the number of lines that the filter does not hold as a
-// backtrace. module is the number of the module line that the filter holds, or 0. That line is the
-// current line, or an earlier line with which the current line may have been merged.
+// end ends the current line. done and module are the results of Envelope.done. The module line that
+// the filter holds is the current line, or an earlier line with which the current line may have
+// been merged.
 func (s *sealer) end(done, module int64) {
 	l := s.cur
 	s.cur = nil
@@ -211,7 +211,8 @@ func (s *sealer) end(done, module int64) {
 	}
 }
 
-// settled finishes the queued lines with complete output: see end.
+// settled finishes the queued lines whose output is complete. done and module are the same as for
+// end.
 func (s *sealer) settled(done, module int64) {
 	if module > 0 {
 		s.settle(min(module, done+1))
@@ -261,7 +262,7 @@ func (s *sealer) finish(l *seal) {
 	}
 }
 
-// spill prints the output so far of a line with large output.
+// spill prints a part of a line's output that is too large to be kept until the line is complete.
 func (s *sealer) spill(l *seal) {
 	n := bytes.LastIndexByte(l.got, '\n') + 1
 	if n == 0 {
@@ -276,7 +277,7 @@ func (s *sealer) spill(l *seal) {
 	l.got = append(l.got[:0], l.got[n:]...)
 }
 
-// seal prints lines in the envelope of l. last means that lines complete the container's line.
+// seal prints lines in the envelope of l. last is set if the container's line ends with lines.
 func (s *sealer) seal(l *seal, lines []byte, last bool) {
 	for len(lines) > 0 {
 		text, rest, ended := bytes.Cut(lines, []byte{'\n'})

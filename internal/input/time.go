@@ -25,8 +25,8 @@ func loggedAt(format Format, record []byte) time.Time {
 	return time.Time{}
 }
 
-// lastMember returns the text between the last begin in record and the next quote, or nil if record
-// has no begin.
+// lastMember returns the text in record from the last occurrence of begin to the next quote, or nil
+// if begin does not occur.
 func lastMember(record []byte, begin string) []byte {
 	i := bytes.LastIndex(record, []byte(begin))
 	if i < 0 {

@@ -89,8 +89,8 @@ func (e *UnpackError) Error() string {
 // Unwrap returns the decoder's error.
 func (e *UnpackError) Unwrap() error { return e.Err }
 
-// A sink passes on the unpacked bytes. It keeps the error of its writer, to distinguish it from an
-// error of a reader.
+// A sink passes the unpacked bytes to the Writer. It keeps the Writer's error, which distinguishes
+// that error from an error of the reader.
 type sink struct {
 	u   *unpacker
 	r   *unpack.Reader
@@ -140,7 +140,7 @@ func (u *unpacker) isPlain() bool {
 	return u.plain
 }
 
-// A packedBytes is the side of an unpacker from which the goroutine reads packed bytes.
+// A packedBytes is the reader from which the goroutine of an unpacker reads packed bytes.
 type packedBytes unpacker
 
 func (p *packedBytes) Read(b []byte) (int, error) {

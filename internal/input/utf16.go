@@ -40,9 +40,9 @@ const (
 )
 
 // encodingOf returns the encoding of an input that begins with head. undecided means that more
-// bytes are needed. A mark alone is not enough: a Latin-1 character must follow within the head, as
-// in any text with blanks or line ends. A UTF-16LE mark before two zeros is a UTF-32LE mark if the
-// next character has two zeros, too.
+// bytes are needed. A byte order mark alone is not enough: a Latin-1 character must follow within
+// the head, as in any text with blanks or line ends. If two zeros follow a UTF-16LE mark, the mark
+// is UTF-32LE's, provided that the next character ends with two zeros, too.
 func encodingOf(head []byte, until extent) (e Encoding, undecided bool) {
 	if len(head) >= headSize {
 		head, until = head[:headSize], full
@@ -137,7 +137,8 @@ func (d *utf16Decoder) decode(p []byte) []byte {
 	return d.buf
 }
 
-// textOf returns the index of a run of text other than UTF-16 at the end of the kept bytes, or -1.
+// textOf returns the index in kept at which a run of text other than UTF-16 begins that continues
+// to the end of kept; -1 if there is none.
 func (d *utf16Decoder) textOf(kept []byte) int {
 	for n := unpack.TextLen(kept[d.run:]); d.run+n < len(kept); n = unpack.TextLen(kept[d.run:]) {
 		d.run += n + 1
@@ -158,7 +159,8 @@ func (d *utf16Decoder) isText() bool { return unpack.TextLen(d.kept) == len(d.ke
 // unfinished reports whether flush returns something.
 func (d *utf16Decoder) unfinished() bool { return len(d.kept) > 1 && !d.isText() }
 
-// flush returns the text of the kept bytes, unless they may be UTF-8: later bytes decide.
+// flush returns the text of the kept bytes. It returns nothing if these bytes may be UTF-8, since
+// later bytes decide.
 func (d *utf16Decoder) flush() []byte {
 	d.buf = d.buf[:0]
 	if d.unfinished() {

@@ -27,8 +27,9 @@ var (
 	be = binary.BigEndian
 )
 
-// Packed or not, UTF-16 with a byte order mark becomes UTF-8, and is reported once. UTF-16 without
-// a mark is reported and passed on unchanged, like bytes that only begin like UTF-16.
+// UTF-16 with a byte order mark, packed or not, must become UTF-8, and must be reported once.
+// UTF-16 without a mark must be reported and passed on unchanged. Bytes that only begin like UTF-16
+// must be passed on unchanged.
 func TestTextOfUTF16IsRead(t *testing.T) {
 	const text = "frame \u00e9 \u4e0a \U0001f600\r\n{{{symbol:_Z1fv}}}\nno end"
 	const same = "frame \u00e9 \u4e0a \U0001f600\r\n_Z1fv\nno end"
@@ -110,7 +111,8 @@ func TestReportsOfUTF16AreRecognised(t *testing.T) {
 	}
 }
 
-// A program may write the mark at its start, long before its first line.
+// A silence after a byte order mark must not decide the encoding, since a program may write the
+// mark at its start, long before its first line.
 func TestSilenceAfterAMarkDecidesNothing(t *testing.T) {
 	var out bytes.Buffer
 	w := newRecorder(&out)

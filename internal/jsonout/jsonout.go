@@ -17,8 +17,8 @@ import (
 // meaning, not if a member is added.
 const version = `{"v":1`
 
-// A Buffer holds JSON. Its methods append to it, with commas as needed. The zero value is empty.
-// Methods with a name append a member to the open object. They do not escape the name, except Key.
+// A Buffer holds JSON. Its methods append to the JSON, with commas as needed. The zero value is
+// empty. A method that takes a name appends a member to the open object. Only Key escapes the name.
 // Nothing checks that every object and array is closed. A Buffer is not safe for concurrent use.
 type Buffer []byte
 
@@ -54,8 +54,8 @@ func (b *Buffer) Members(members []byte) {
 	}
 }
 
-// Key appends a member's name that comes from a log or a report. The next call of a method whose
-// name ends in Item appends its value.
+// Key appends the name of a member. The name comes from a log or a report, so it is escaped. The
+// next call must be of a method whose name ends in Item, which appends the value.
 func (b *Buffer) Key(name []byte) {
 	b.StringItem(name)
 	*b = append(*b, ':')

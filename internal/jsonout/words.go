@@ -55,7 +55,8 @@ func (b *Buffer) Variable(v *symbolize.Variable) {
 	b.Hex("offset", v.Offset)
 }
 
-// Reason appends "reason": err, or if err is nil, that no symbol covers the address.
+// Reason appends "reason" with the text of err. If err is nil, the reason is that no symbol covers
+// the address.
 func (b *Buffer) Reason(err error) {
 	reason := "no symbol covers the address"
 	if err != nil {
