@@ -75,9 +75,9 @@ type candidate struct {
 	votes int
 }
 
-// infer looks for the load bias of v's file from the return addresses of frames, some of which are
-// in the file. It repeats a search only if the number of addresses has grown by more than a
-// quarter. frames are in the order of the log.
+// infer looks for the load bias of v's file from the return addresses of frames. Some of these
+// frames are in the file. frames are in the order of the log. infer repeats a search only if the
+// number of addresses has grown by more than a quarter.
 func (t *Trace) infer(v *verdict, frames []*Frame) {
 	frames = frames[:min(len(frames), maxWeighed)]
 	voters := votersOf(frames)
@@ -113,9 +113,9 @@ func (t *Trace) infer(v *verdict, frames []*Frame) {
 	}
 }
 
-// hold counts the votes of as many voters as the remaining work allows, and sets v.inference. held
-// is false if the file has too much or no code, or if too few voters can vote. whole is true if all
-// voters have voted, and the quota is not used up.
+// hold lets as many voters vote as the remaining work allows, and sets v.inference. held is false
+// if the file has too much or no code, or if the work left is too little for enough voters. whole
+// is true if all voters have voted, and the quota is not used up.
 func (t *Trace) hold(v *verdict, e *election) (held, whole bool) {
 	pages := v.image.codePages()
 	left := max(0, min(maxBiasWork-t.worked, t.quota().Left()))
@@ -141,7 +141,8 @@ func (t *Trace) hold(v *verdict, e *election) (held, whole bool) {
 	return true, len(e.voters) == all && t.quota().Left() > 0
 }
 
-// An inferred is an inference, and the distance of its load bias from the page of the first voter.
+// An inferred is the result of an election, as stored in a Memory. distance is the distance of the
+// load bias from the page of the first voter.
 type inferred struct {
 	distance uint64
 	by       Inference
@@ -157,8 +158,8 @@ func (e *election) question(page uint64) question {
 	return q
 }
 
-// process returns a hash of the file and of the process of the frames. one is false if the frames
-// are from several processes.
+// process returns a hash that identifies the file and the process of the frames. one is false if
+// the frames are from several processes.
 func (e *election) process() (question sum, one bool) {
 	number := e.frames[0].process()
 	for _, f := range e.frames {
@@ -172,14 +173,14 @@ func (e *election) process() (question sum, one bool) {
 // process returns the number of the process of f, or 0 if the log does not show it.
 func (f *Frame) process() uint64 { return max(f.Process, f.PID) }
 
-// Bits of evidence that frames have the load bias of an earlier trace, because they are from its
-// process. sameProcessBits count if the frames have the process's number, and an address of 4 GiB
-// or more. priorBits count if only one of the two is true. A 64-bit program is loaded at one of
-// 2^28 pages, so an address from another process is rarely in the file's code at this bias.
+// Bits of evidence that frames have the load bias of an earlier trace of their process.
+// sameProcessBits count if the log shows the number of the process, and an address is 4 GiB or
+// more. priorBits count if only one of the two is true. A 64-bit program is loaded at one of 2^28
+// pages, so an address from another process is rarely in the file's code at this bias.
 const sameProcessBits, priorBits = 30, 16
 
-// inferAsBefore reports whether the return addresses support the load bias of an earlier trace of
-// the process, and gives v this bias.
+// inferAsBefore gives v the load bias of an earlier trace of the process, if the return addresses
+// support this bias. It reports whether they do.
 func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 	process, one := e.process()
 	bias, known := t.remembered().bases.get(process, maxSearched)
@@ -207,11 +208,11 @@ func (t *Trace) inferAsBefore(v *verdict, e *election) bool {
 	return true
 }
 
-// loadAt sets the load bias that calls before return addresses have shown.
+// loadAt sets the load bias, which was inferred from calls before return addresses.
 func (v *verdict) loadAt(bias uint64) { v.bias, v.biased, v.inferred = bias, true, true }
 
 // A BaseError is the reason why addresses are not located in a file that may be loaded anywhere:
-// too few return addresses show the load bias.
+// too few return addresses support one load bias.
 type BaseError struct {
 	Path      string
 	Inference Inference // for the best load bias
@@ -265,7 +266,7 @@ func isReturn(f *Frame) bool {
 	return f.Call == dialect.Return || f.Call == dialect.Adjusted && f.Number != 0
 }
 
-// code yields the segments with code of m.
+// code yields the segments of m that contain code.
 func (m *Image) code() iter.Seq[object.Segment] {
 	return func(yield func(object.Segment) bool) {
 		for _, s := range m.Segments {
@@ -276,8 +277,8 @@ func (m *Image) code() iter.Seq[object.Segment] {
 	}
 }
 
-// codePages returns an upper bound of the pages with code of m. It counts at most maxBiases+1 pages
-// for a segment.
+// codePages returns an upper bound of the number of pages with code in m. It counts at most
+// maxBiases+1 pages for a segment.
 func (m *Image) codePages() (pages int) {
 	for s := range m.code() {
 		pages += int(min(s.FileSize/pageSize+2, maxBiases+1))
@@ -305,8 +306,8 @@ type election struct {
 	best       candidate
 }
 
-// vote counts the votes for each load bias that puts a voter into the code, and weighs them. The
-// candidates are the biases with the most votes, at least two each.
+// vote counts the votes for each load bias that puts a voter into the code, and sets the weight of
+// each voter's vote. It sets e.candidates to the biases with the most votes, at least two each.
 func (e *election) vote() {
 	var votes []uint64
 	var all []biasRange
@@ -382,8 +383,9 @@ func different(all []biasRange) (n int) {
 	return n
 }
 
-// winner returns the inference for the best candidate, and sets e.best. If its lead over the
-// second-best candidate is less than runnerUpBits, Bits are at most the lead.
+// winner returns the inference for the best candidate, and sets e.best to this candidate. If the
+// best candidate leads the second best by less than runnerUpBits, Bits of the result are at most
+// this lead.
 func (e *election) winner() (best Inference) {
 	best.Bits = math.Inf(-1)
 	second := math.Inf(-1)

@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// placeOf returns frames with the addresses, innermost first and without a module, judged with m as
-// the operator's file.
+// placeOf judges frames with these addresses and without a module, and returns them. The frames are
+// innermost first, and m is the operator's file.
 func placeOf(m *Image, memory *Memory, addrs []uint64) []*Frame {
 	frames := framesOf(0, addrs)
 	t := Trace{Memory: memory, Unnamed: func() []*Image { return []*Image{m} }}
@@ -23,7 +23,8 @@ func placeOf(m *Image, memory *Memory, addrs []uint64) []*Frame {
 	return frames
 }
 
-// framesOf returns frames with the addresses in the process with this number; 0: the log has none.
+// framesOf returns frames with these addresses. process is the number of their process, or 0 if the
+// log has none.
 func framesOf(process uint64, addrs []uint64) (frames []*Frame) {
 	for i, addr := range addrs {
 		f := dialect.Frame{Dialect: named("rust"), Number: i, LoggedPlace: dialect.LoggedPlace{Kind: dialect.Runtime, Addr: addr, Value: addr, Call: dialect.Return}}
@@ -49,8 +50,8 @@ func draw(rng *rand.Rand, all []uint64, n int) (some []uint64) {
 	return some
 }
 
-// located returns the number of located frames, and the number of these whose address differs from
-// the one in want.
+// located returns the number of located frames, and the number of located frames whose address is
+// not the one in want.
 func located(frames []*Frame, want []uint64) (found, wrong int) {
 	for i, f := range frames {
 		if f.Place.Err == nil && f.Place.Verified != "" {
@@ -63,7 +64,7 @@ func located(frames []*Frame, want []uint64) (found, wrong int) {
 	return found, wrong
 }
 
-// A program's load bias can be inferred from its return addresses alone. The test draws them at
+// A program's load bias must be inferred from its return addresses alone. The test draws them at
 // random, so no call leads from one frame to the next. Real traces need fewer frames.
 func TestBasesAreInferredFromReturnAddresses(t *testing.T) {
 	m, returns := thisProgram(t)
@@ -90,8 +91,8 @@ func TestBasesAreInferredFromReturnAddresses(t *testing.T) {
 	}
 }
 
-// The addresses in each case are wrong for the file in some way. bias is 0 if the file is not in
-// the process.
+// No frame may be located at a wrong address if some or all addresses of a trace do not fit the
+// file. bias is 0 if no address fits.
 func TestWrongBasesAreNotInferred(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -154,7 +155,7 @@ func TestWrongBasesAreNotInferred(t *testing.T) {
 	}
 }
 
-// A base is proved even if no call leads from one frame to the next.
+// A base must be proved even if no call leads from one frame to the next.
 func TestShuffledFramesKeepTheirBase(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -166,8 +167,8 @@ func TestShuffledFramesKeepTheirBase(t *testing.T) {
 	}
 }
 
-// A later trace of the same process needs fewer return addresses for the same base; a trace of
-// another process does not.
+// A later trace of the same process must need fewer return addresses for the same base. A trace of
+// another process must need as many as the first.
 func TestABaseHoldsForLaterTraces(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -196,8 +197,8 @@ func TestABaseHoldsForLaterTraces(t *testing.T) {
 	}
 }
 
-// The error of a frame without a base has the approximate number of further return addresses that
-// would prove a base.
+// The error of a frame without a base must have the approximate number of further return addresses
+// that would prove a base.
 func TestABaseThatIsNotProvedSaysWhatIsMissing(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -214,8 +215,8 @@ func TestABaseThatIsNotProvedSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// The program headers of a hostile file may have any sizes. Segments far larger than the code are
-// not tried page by page, and segments at the end of the address space do not wrap around.
+// Segments far larger than the code must not be tried page by page, and segments at the end of the
+// address space must not wrap around. The program headers of a hostile file may have any sizes.
 func TestHostileSegmentsAreNotTried(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -254,8 +255,8 @@ func TestOnlyCodeShowsHowLikelyAVoteIs(t *testing.T) {
 	}
 }
 
-// Each file that is tried may have a wrong base by coincidence, so more evidence is needed if many
-// files are tried.
+// The more files are tried, the fewer bits a base must have, since each file may have a wrong base
+// by coincidence.
 func TestABaseNeedsMoreIfManyFilesAreTried(t *testing.T) {
 	m, returns := thisProgram(t)
 	rng := rand.New(rand.NewPCG(15, 16))
@@ -278,9 +279,9 @@ func TestABaseNeedsMoreIfManyFilesAreTried(t *testing.T) {
 	}
 }
 
-// If a 32-bit process is started again with the same number, as in a container, its base may be a
-// few pages away. One call before an address does not show that the process is the one of an
-// earlier trace.
+// For a 32-bit process, one call before an address must not prove the base of an earlier trace with
+// the same process number. A process that is started again with this number, as in a container, may
+// have a base a few pages away.
 func TestTheNumberOfA32BitProcessIsNotItsBase(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -305,7 +306,7 @@ func TestTheNumberOfA32BitProcessIsNotItsBase(t *testing.T) {
 	}
 }
 
-// If no work is left to search a base, the error is ErrBudget.
+// If no work is left for the search for a base, the error must be ErrBudget.
 func TestABaseThatIsNotSearchedForSaysSo(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -327,8 +328,8 @@ func TestABaseThatIsNotSearchedForSaysSo(t *testing.T) {
 	}
 }
 
-// A checkpoint keeps the fact that a base was inferred: an address outside the file may then be in
-// any other file.
+// A checkpoint must keep the fact that a base was inferred: an address outside the file may then be
+// in any other file.
 func TestAnInferredBaseIsSaved(t *testing.T) {
 	m, returns := thisProgram(t)
 	m.Given = true
@@ -407,9 +408,9 @@ func graphOf(t *testing.T, path string) *callGraph {
 	return g
 }
 
-// stack returns n return addresses, innermost first. A frame that has direct callers gets one of
-// them as its caller in four of five cases. In all other cases, its caller is a call through a
-// pointer.
+// stack returns n random return addresses, innermost first. In four of five cases, the caller of a
+// function that has direct callers is one of these callers. In all other cases, the caller is a
+// call through a pointer.
 func (g *callGraph) stack(rng *rand.Rand, n int) (addrs []uint64) {
 	for len(addrs) < n {
 		from := g.returns
@@ -430,8 +431,8 @@ func (g *callGraph) stack(rng *rand.Rand, n int) (addrs []uint64) {
 	return addrs
 }
 
-// Random stacks of libraries and programs get their base, longer stacks more often, and never a
-// wrong base. docs/decisions/addresses-without-modules.md has the shares.
+// Random stacks of libraries and programs must get their base, longer stacks more often, but never
+// a wrong base. docs/decisions/addresses-without-modules.md has the shares.
 func TestBasesOfStacksAreInferred(t *testing.T) {
 	paths := []string{"/lib/x86_64-linux-gnu/libc.so.6"}
 	if fuzztest.Long() {

@@ -83,8 +83,8 @@ func (v *verdict) sight(f *Frame, interrupted bool) {
 	}
 }
 
-// A searched is the result of a search for a load bias: its distance from the page of the first
-// sighting.
+// A searched is the result of a search for a load bias, as stored in a Memory. distance is the
+// distance of the bias from the page of the first sighting.
 type searched struct {
 	distance uint64
 	found    bool
@@ -122,8 +122,8 @@ func (t *Trace) search(v *verdict) {
 	}
 }
 
-// sightings returns a hash of the file and the sightings, which does not depend on the load
-// address. page is the page of the first sighting.
+// sightings returns a hash of the file and the sightings. page is the page of the first sighting.
+// The hash contains distances from page, so it does not depend on the load address.
 func (v *verdict) sightings(page uint64) sum {
 	q := about(v.image)
 	if _, high := v.image.span(); page <= high {
@@ -139,8 +139,9 @@ func (v *verdict) sightings(page uint64) sum {
 	return q.sum()
 }
 
-// search looks for the bias that explains the sightings. It subtracts its comparisons from work;
-// complete is false if work was too small. first is the address of the first sighting.
+// search looks for the bias that explains the sightings. first is the address of the first
+// sighting. search subtracts the number of its comparisons from *work. complete is false if *work
+// was too small.
 func (v *verdict) search(first uint64, work *int) (b bias, found, complete bool) {
 	all, complete := v.possible(first, work)
 	tried := len(all)
@@ -200,9 +201,9 @@ func withoutWorst(all []bias) []bias {
 	return slices.DeleteFunc(all, func(b bias) bool { return b.score < best-scoreDropped })
 }
 
-// possible returns the biases that put first, the address of the first sighting, into an executable
-// segment, or none if there are more than maxBiases. It subtracts their number from work; complete
-// is false if work was too small.
+// possible returns the biases that put the first sighting into an executable segment, or none if
+// there are more than maxBiases. first is the address of the first sighting. possible subtracts the
+// number of biases from *work. complete is false if *work was too small.
 func (v *verdict) possible(first uint64, work *int) (all []bias, complete bool) {
 	type biases struct{ low, number uint64 }
 	var ranges []biases
@@ -260,7 +261,7 @@ func (s *sighting) lookup() uint64 {
 	return s.addr
 }
 
-// agrees reports whether, with the bias b, the address is in code and in the function that the log
+// agrees reports whether the bias b puts the address into code, and into the function that the log
 // names.
 func (s *sighting) agrees(m *Image, b *bias) bool {
 	if b.at > s.addr {
@@ -272,7 +273,7 @@ func (s *sighting) agrees(m *Image, b *bias) bool {
 	return m.isCode(addr) && (len(s.inside) == 0 || isInside(s.inside, addr) || isInside(s.inside, s.addr-b.at))
 }
 
-// score adds the facts of the address to b.
+// score adds to b the facts that the sighting gives for or against this bias.
 func (s *sighting) score(m *Image, b *bias) {
 	if len(s.inside) > 0 {
 		b.score += nameBits(s.inside)

@@ -67,8 +67,8 @@ func framesOfModule(path string, bias uint64, addrs []uint64) (frames []*Frame) 
 	return frames
 }
 
-// Eight return addresses are enough to find the load bias of a program of several megabytes. Fewer
-// addresses never give a wrong bias, and addresses of another file give none.
+// Eight return addresses must be enough to find the load bias of a program of several megabytes.
+// Fewer addresses must not give a wrong bias, and addresses of another file must give none.
 func TestBiasesAreFoundByCalls(t *testing.T) {
 	m, returns := thisProgram(t)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -113,7 +113,7 @@ func TestBiasesAreFoundByCalls(t *testing.T) {
 }
 
 // In files linked by lld, a page may have the end of a segment and the beginning of the next one. A
-// mapping of code then belongs to the segment with code.
+// mapping of code must then belong to the segment with code.
 func TestBiasOfAMapWithTwoSegments(t *testing.T) {
 	const base = 0x5638e2ccf000
 	image := &Image{Segments: []object.Segment{

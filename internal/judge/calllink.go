@@ -9,10 +9,10 @@ import (
 
 const maxLinkBits = 12 // maximum weight of a call, for a function of 256 bytes in a megabyte
 
-// link weighs the file of inner, the called frame, by the call that ends at outer's return address.
-// If that call leads to the function that contains inner's address, the file probably ran. In
-// another file this is a coincidence, which is rarer for a small function or a large file. link
-// sets linked, beside, astray and unclear of both checks.
+// link weighs the evidence of the call that ends at outer's return address. inner is the check of
+// the called frame. If the call leads to the function that contains inner's address, the file of
+// inner probably ran. For another file this is a coincidence, which is rarer for a small function
+// or a large file. link sets linked, beside, astray and unclear of both checks.
 func (outer *check) link(t *Trace, inner *check) {
 	if !outer.located() || !inner.located() || outer.returns == 0 || outer.of.image.File == nil || inner.of.image.File == nil || inner.stack != outer.stack {
 		return
@@ -43,8 +43,8 @@ func (outer *check) link(t *Trace, inner *check) {
 	inner.weigh(min(max(bits.Len64(called.codeSize()/size)-1, 0), maxLinkBits))
 }
 
-// calledSize returns the size of the function at addr in the called file. It returns 0 unless the
-// call in m that ends at the address end leads to the function's beginning.
+// calledSize returns the size of the function at addr in the called file, if the call in m leads to
+// the beginning of this function. Otherwise it returns 0. end is the address after the call.
 func (m *Image) calledSize(end uint64, called *Image, addr uint64) (size uint64) {
 	for _, r := range m.calledRanges(end, called) {
 		if r.has(addr) {
@@ -58,8 +58,9 @@ type codeRange struct{ start, end uint64 }
 
 func (r codeRange) has(addr uint64) bool { return addr >= r.start && addr < r.end }
 
-// calledRanges returns the functions in the file called to which a call in m may lead: the target
-// of a direct call, or the functions with the name of an import. end is the end of the call.
+// calledRanges returns the functions of the called file to which a call in m may lead. These are
+// the target of a direct call, or the functions with the name of an import. end is the address
+// after the call.
 func (m *Image) calledRanges(end uint64, called *Image) []codeRange {
 	if target, ok := m.File.CallTarget(end); ok && m.File == called.File {
 		if from, to, ok := m.File.UnwindRange(target); ok && from == target {
@@ -91,8 +92,8 @@ func (m *Image) codeAt(addr uint64) []codeRange {
 	return nil
 }
 
-// callEnd returns the end of the call for addr: addr itself, or a higher address if the program
-// that printed addr has subtracted from the return address.
+// callEnd returns the address after the call to which addr belongs. This is addr itself, or a
+// higher address if the program that printed addr has subtracted from the return address.
 func (m *Image) callEnd(addr uint64, kind dialect.Call) uint64 {
 	if kind == dialect.Adjusted {
 		// on machines with CallTarget, programs subtract only these distances from return addresses

@@ -3,8 +3,9 @@ package judge
 import "github.com/symfilter/symfilter/internal/object"
 
 // Candidate returns the path of a file that the operator could name for f's module. Nothing refutes
-// the file, but nothing proves it, so f is not located. base is the usual load address of such a
-// file, or 0 if only the file's proof is missing. Without such a file, path is empty.
+// this file, but f is not located in it, since nothing proves it. base is the usual load address of
+// such a file, or 0 if only the proof of the file is missing. If there is no such file, path is
+// empty.
 func (f *Frame) Candidate() (path string, base uint64) {
 	m := f.Place.Image
 	if m == nil || m.File == nil || m.Given {

@@ -73,10 +73,11 @@ func compareX86(code, want []byte, unlinked bool) (matches, other bool) {
 }
 
 // maskX86 marks the bytes of x86-64 code that may differ in a running kernel. These are lock
-// prefixes, padding, kernel addresses, calls and jumps, and the code that replaces calls and jumps,
-// as for tracing, static calls and keys, return thunks, retpolines and paravirt calls. In
-// relocatable files it also marks the fields of relocations. The start of the first instruction is
-// unknown, so maskX86 examines each byte, and may mark too many.
+// prefixes, padding, kernel addresses, calls and jumps. The kernel also replaces calls and jumps by
+// other code, for example for tracing, static calls and keys, return thunks, retpolines and
+// paravirt calls; that code is marked, too. In relocatable files, maskX86 also marks the fields of
+// relocations. The start of the first instruction is unknown, so maskX86 examines each byte, and
+// may mark too many.
 func maskX86(code []byte, unlinked bool) []bool {
 	mask := make([]bool, len(code))
 	mark := func(from, n int) {
@@ -115,7 +116,8 @@ const (
 	kernelSize = 0x04000000
 )
 
-// A patched is the beginning of code that a kernel may patch, with the number of patched bytes.
+// A patched describes code that a kernel may patch: the first bytes of the code, and the number of
+// bytes that may be patched.
 type patched struct {
 	code string
 	size int
@@ -127,8 +129,9 @@ var patchedX86 = []patched{
 	{"\xf3\x0f\x1e\xfa", 4}, {"\xf0", 1}, {"\x3e", 1}, {"\x90", 1}, {"\xcc", 1},
 }
 
-// relativeToX86 returns the offset of the four-byte displacement of a RIP-relative operand, or
-// len(code) without one. The instruction at the start of code begins with a segment prefix.
+// relativeToX86 returns the offset of the four-byte displacement of a RIP-relative operand. It
+// returns len(code) if the instruction has no such operand. The instruction at the start of code
+// begins with a segment prefix.
 func relativeToX86(code []byte) int {
 	at := 1
 	if at < len(code) && code[at]&0xf0 == 0x40 { // REX

@@ -30,8 +30,9 @@ func runningCode(t *testing.T) (pairs [][2][]byte) {
 	return pairs
 }
 
-// A running kernel has patched its code. Nevertheless, the code in its file at the same address is
-// never refuted, and often proved. The code at other addresses is never proved, and mostly refuted.
+// A running kernel has patched its code. Nevertheless, the code in its file at the same address
+// must never be refuted, and must often be proved. Code at other addresses must never be proved,
+// and must mostly be refuted.
 func TestCodeOfARunningKernelIsThatOfItsFile(t *testing.T) {
 	pairs := runningCode(t)
 	if len(pairs) != 48 {
@@ -64,7 +65,7 @@ func TestCodeOfARunningKernelIsThatOfItsFile(t *testing.T) {
 	}
 }
 
-// AArch64 code is compared by instructions, since a report lists only five.
+// AArch64 code must be compared by instructions, since a report lists only five.
 func TestCodeOfArm64IsCompared(t *testing.T) {
 	words := func(text string) (b []byte) {
 		for word := range strings.FieldsSeq(strings.Trim(text, "()")) {

@@ -27,8 +27,9 @@ func (m *Image) hasCode(c *dialect.Code, addr uint64) bool {
 	return false
 }
 
-// inCode returns the address in the file for an offset in an executable mapping of size bytes. The
-// mapping belongs to the first executable segment that has its size in whole pages.
+// inCode returns the address in the file of the byte at offset in an executable mapping. size is
+// the size of the mapping in bytes. The mapping is of the first executable segment that has this
+// size in whole pages.
 func (m *Image) inCode(offset, size uint64) (addr uint64, ok bool) {
 	for _, s := range m.Segments {
 		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 {
@@ -86,7 +87,8 @@ func (t *Trace) crashed(f *Frame) bool {
 	return true
 }
 
-// showsCrash reports whether the file has one of the listings of f's crash at f's address.
+// showsCrash reports whether the file has, at f's address, the code of at least one listing of f's
+// crash.
 func (m *Image) showsCrash(f *Frame) bool {
 	addr, ok := numbered(m, f)
 	if !ok || !m.isCode(addr) {

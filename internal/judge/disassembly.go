@@ -35,8 +35,8 @@ var jumpMachines = [...]struct {
 	code    disasm.Machine
 }{{elf.EM_X86_64, disasm.X86}, {elf.EM_AARCH64, disasm.Arm64}, {elf.EM_RISCV, disasm.RISCV}, {elf.EM_ARM, disasm.Thumb}}
 
-// codeCalled returns the machine of the code to which the call before end leads. ok is false if the
-// jumps in such code cannot be read.
+// codeCalled returns the kind of machine code to which a call leads. end is the address after the
+// call. ok is false if the jumps in such code cannot be read.
 func (m *Image) codeCalled(end uint64) (machine disasm.Machine, ok bool) {
 	for _, j := range jumpMachines {
 		if m.File.Machine == j.machine {
@@ -61,9 +61,9 @@ const (
 	elsewhere      // not to the expected function
 )
 
-// leadOf reports whether the call in m that ends at end leads, perhaps by jumps, to the expected
-// function, which contains addr. A call of an imported function that m does not define leads
-// elsewhere.
+// leadOf returns where a call in m leads, if jumps are followed. end is the address after the call.
+// The expected function is the one that contains addr. A call of an imported function that m does
+// not define leads elsewhere.
 func (t *Trace) leadOf(m *Image, end, addr uint64) lead {
 	from, to, ok := m.File.UnwindRange(addr)
 	target, direct := m.File.CallTarget(end)
@@ -114,7 +114,7 @@ func (t *Trace) leadOf(m *Image, end, addr uint64) lead {
 // jumps are the addresses outside of a function to which the function may jump.
 type jumps struct {
 	// the beginnings of functions, if known, and entries of the procedure linkage table; at most
-	// maxJumps
+	// maxJumps in all
 	to       []uint64
 	known    bool // to is complete, but for the tables
 	computed bool // to is unknown: a jump is computed, or an instruction is unknown

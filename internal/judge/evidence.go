@@ -2,8 +2,8 @@ package judge
 
 import "slices"
 
-// Weights of the evidence for a file, in bits. A fact of n bits is also true for one in 2^n files
-// that did not run.
+// Weights of facts for or against a file, in bits. A fact of n bits is also true for one in 2^n
+// files that did not run.
 const (
 	// a call before the address: true for at most one of 32 addresses in code, as measured in
 	// libraries and small programs
@@ -14,17 +14,17 @@ const (
 	proofBits      = 14 // for a proof; a file that did not run has these in one of 16,384 traces
 )
 
-// guessedCalls is the number of return addresses that must follow a call to prove a file found only
-// by its name. Any contradicting address refutes such a file.
+// guessedCalls is the number of return addresses that must follow a call to prove a file that was
+// found only by its name. Any contradicting address refutes such a file.
 const guessedCalls = 4
 
-// A call should link a frame to its neighbour in the same file: see [check.link]. Without such a
-// call, unlinkedCalls return addresses must follow a call, or unlinkedFaultCalls if the frame's own
-// address does not, as at a fault.
+// A call should link a frame to its neighbour in the same file: see [check.link]. For a frame
+// without such a call, unlinkedCalls return addresses must follow a call. If the frame's own
+// address does not follow a call, as at a fault, unlinkedFaultCalls return addresses must.
 const unlinkedCalls, unlinkedFaultCalls = 4, 6
 
-// A stack in a file that was changed after the log was written needs youngerCalls return addresses
-// that follow a call. Calls must also lead to the functions of youngerLinks frames.
+// For a stack in a file that was changed after the log was written, youngerCalls return addresses
+// must follow a call. Calls must also lead to the functions of youngerLinks frames.
 const youngerCalls, youngerLinks = 4, 2
 
 const maxEvidence = 64 // addresses counted for a module, of each kind
