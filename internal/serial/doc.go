@@ -33,7 +33,7 @@ type Port struct {
 	again  time.Duration // time between two attempts to open the port
 	report func(message string)
 	open   func(path string, rate int) (*os.File, error) // open, or a replacement in tests
-	// returns the existing ports: list, or a replacement in tests
+	// returns the existing ports: the function list, or a test's replacement
 	others func() []string
 
 	limited  bool // GiveUp was called: the wait for a port that was never open ends after patience
@@ -106,7 +106,8 @@ func (p *Port) sleep() bool {
 	}
 }
 
-// current returns the open port, or nil while Read must wait for the port.
+// current returns the open port. If the port is not open, current tries to open it. It returns nil
+// without an error if Read must wait for the port.
 func (p *Port) current() (*os.File, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,9 +140,9 @@ func (p *Port) current() (*os.File, error) {
 	return file, nil
 }
 
-// await reports the wait for the port once. Later it reports an error, other than a missing file,
-// if two attempts in a row fail with it and it differs from the last reported error. The first
-// error may be temporary: a new port gets its mode a moment after it appears.
+// await reports the beginning of a wait for the port. During the wait, it reports an error only if
+// two attempts in a row fail with that error: a new port gets its mode a moment after it appears. A
+// missing file and the last reported error are not reported again.
 func (p *Port) await(err error) {
 	err = cause(err)
 	before := p.lacks

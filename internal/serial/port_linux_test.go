@@ -106,7 +106,7 @@ func TestADeviceThatIsUnpluggedIsReadAgain(t *testing.T) {
 	for range 3 {
 		device := plug(t, path)
 		r.wantReport(t, "open")
-		// A raw port changes neither control characters nor line ends.
+		// The port must deliver control characters and line ends unchanged.
 		const text = "rst:0x1\r\n\x03\x04\x11\x13\x1b[0;31mE (12)\xff\x00\n"
 		io.WriteString(device, text)
 		r.want(t, text)
@@ -196,8 +196,8 @@ func TestPortsOfAdaptersAreListed(t *testing.T) {
 	}
 }
 
-// After a hang-up, a port can be opened but returns EOF at once. Read reopens it only after a
-// pause.
+// After a hang-up, opening the port may succeed although each read returns EOF at once. Read must
+// pause before it opens the port again.
 func TestAPortThatEndsAtOnceIsNotOpenedAllTheTime(t *testing.T) {
 	r := newReading(t, filepath.Join(t.TempDir(), "ttyS0"))
 	r.port.again = time.Hour

@@ -93,8 +93,9 @@ func TestTheJournalsStreamIsThatOfTheVariable(t *testing.T) {
 	}
 }
 
-// TestMain is also the process that systemd-socket-activate starts for
-// TestSocketsOfSystemdAreTaken. That process writes a report.
+// TestMain runs the tests. TestSocketsOfSystemdAreTaken also starts this program, by
+// systemd-socket-activate: with SERVICE_TEST_REPORT set, TestMain only writes a report to that
+// file.
 func TestMain(m *testing.M) {
 	report := os.Getenv("SERVICE_TEST_REPORT")
 	if report == "" {

@@ -103,8 +103,8 @@ func newFormatHandler(w io.Writer, format Format, level slog.Leveler, journal bo
 	return h
 }
 
-// withoutBuiltin removes the level, which the journal has as the priority, and the message, which
-// precedes the attributes.
+// withoutBuiltin removes two attributes of a record that are written in other places: the level
+// becomes the journal's priority, and the message precedes the attributes.
 func withoutBuiltin(groups []string, a slog.Attr) slog.Attr {
 	_, isLevel := a.Value.Any().(slog.Level)
 	if len(groups) == 0 && (a.Key == slog.LevelKey && isLevel || a.Key == slog.MessageKey) {

@@ -133,8 +133,8 @@ func TestNothingIsSentWithoutAServiceManager(t *testing.T) {
 	}
 }
 
-// A message to a manager that is being restarted fails. The restarted manager gets the next
-// message.
+// While the service manager restarts, sending a message fails. After the restart, the same Manager
+// must be able to send.
 func TestAManagerThatWasRestartedGetsTheNextMessage(t *testing.T) {
 	conn, m := notifySocket(t, "")
 	conn.Close()

@@ -28,7 +28,7 @@ const (
 	noName      = "unknown"
 )
 
-// Names returns the names of the sockets in their order, each once.
+// Names returns the names of the sockets, without duplicates, in the order of their descriptors.
 func (s *Sockets) Names() (all []string) {
 	for _, k := range s.all {
 		if !slices.Contains(all, k.name) {
@@ -39,8 +39,8 @@ func (s *Sockets) Names() (all []string) {
 }
 
 // Listeners returns listeners on the stream sockets of this name, one for each ListenStream= of the
-// unit. The caller closes them. A later call returns listeners on the same sockets, where
-// connections have waited.
+// unit. The caller closes the listeners, but the sockets stay open and queue connections. A later
+// call returns new listeners on these sockets.
 func (s *Sockets) Listeners(name string) (all []net.Listener, err error) {
 	for _, k := range s.all {
 		if k.name != name || !k.stream {
@@ -58,8 +58,9 @@ func (s *Sockets) Listeners(name string) (all []net.Listener, err error) {
 	return all, s.missing(name, "ListenStream", len(all))
 }
 
-// PacketConns returns the datagram sockets of this name, one for each ListenDatagram= of the unit.
-// The caller closes them. A later call returns them again.
+// PacketConns returns connections for the datagram sockets of this name, one for each
+// ListenDatagram= of the unit. The caller closes the connections, but the sockets stay open. A
+// later call returns new connections for these sockets.
 func (s *Sockets) PacketConns(name string) (all []net.PacketConn, err error) {
 	for _, k := range s.all {
 		if k.name != name || k.stream {
@@ -82,7 +83,8 @@ func (s *Sockets) Datagrams(name string) bool {
 	return slices.ContainsFunc(s.all, func(k socket) bool { return k.name == name && !k.stream })
 }
 
-// missing returns the error for a name with n sockets of the wanted kind, or nil if n is not 0.
+// missing returns the error for a name without sockets of the wanted kind. n is the number of
+// sockets found: if it is not 0, missing returns nil.
 func (s *Sockets) missing(name, kind string, n int) error {
 	switch {
 	case n > 0:

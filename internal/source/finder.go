@@ -26,8 +26,8 @@ type Server interface {
 
 // Options configure a Finder. The zero value finds nothing.
 type Options struct {
-	// Symbolizer has the debug information, for embedded sources and checksums. If nil, neither is
-	// known.
+	// Symbolizer reads embedded source texts and checksums from debug information. If it is nil,
+	// the Finder uses neither.
 	Symbolizer *symbolize.Symbolizer
 
 	// Roots are the folders with source files. The Finder does not close them.
@@ -136,9 +136,9 @@ func (f *Finder) Snippet(l symbolize.Location, frame *symbolize.Frame) (s symbol
 	return symbolize.Snippet{First: uint32(first), Lines: lines, Verified: t.verified, Origin: t.origin}
 }
 
-// find returns the entry and the text of frame's file. It searches for the file at the first
-// request. It retries after missFor if the file can still appear, or after soon if it or its debug
-// file is being fetched.
+// find returns the entry and the text of frame's file. The first request loads the file. If the
+// file was missing but may still appear, a later request loads it again: after the duration soon if
+// the file or its debug file is being fetched, otherwise after missFor.
 func (f *Finder) find(l symbolize.Location, frame *symbolize.Frame) (*entry, *text) {
 	k := fileKey{id: l.ID, file: frame.File}
 	if l.ID.IsZero() {
@@ -243,15 +243,16 @@ func (f *Finder) load(e *entry, l symbolize.Location, frame *symbolize.Frame) *t
 	return t
 }
 
-// A compiled is a source file's text or checksum in debug information; zero if the compiler
-// recorded neither.
+// A compiled holds what the compiler recorded about a source file in debug information: its text or
+// its checksum. The zero value means that neither was recorded.
 type compiled struct {
 	text   []byte // the whole file, a copy; nil: not embedded
 	md5    [md5.Size]byte
 	hasMD5 bool
 }
 
-// A sources returns the text or checksum of source files. A Symbolizer implements it.
+// A sources reads the texts and checksums of source files in debug information. A Symbolizer
+// implements it.
 type sources interface {
 	Source(ctx context.Context, l symbolize.Location, file string) (text []byte, md5 [md5.Size]byte, hasMD5 bool, err error)
 }
@@ -280,7 +281,8 @@ func (f *Finder) local(path string, known *compiled) (*text, error) {
 	return checked(data, found, known)
 }
 
-// checked returns data as a text. It fails if the checksum differs.
+// checked returns data as a text, or an error if data does not have the checksum in debug
+// information.
 func checked(data []byte, origin string, known *compiled) (*text, error) {
 	if known.hasMD5 && md5.Sum(data) != known.md5 {
 		return nil, &changedError{origin}
@@ -294,7 +296,8 @@ type changedError struct{ origin string }
 
 func (e *changedError) Error() string { return e.origin + ": " + errChanged.Error() }
 
-// changed reports the first file in err, if any, that was not used because its checksum differs.
+// changed calls notice if err is or wraps a changedError: a file was not used, since its checksum
+// differs.
 func (f *Finder) changed(e *entry, err error) {
 	if c, ok := errors.AsType[*changedError](err); ok {
 		f.notice(e, "changed", c.origin+": no lines are shown: "+errChanged.Error())

@@ -19,7 +19,8 @@ type servers struct {
 	waited   time.Duration
 }
 
-// buildMisses counts the files of a build that servers do not have.
+// buildMisses counts the successive requests for source files of one build that servers did not
+// have.
 type buildMisses struct {
 	row   int // in a row
 	until time.Time
@@ -73,7 +74,7 @@ func (f *Finder) remote(l symbolize.Location, file string, known *compiled) (*te
 	return checked(fl.data, "the server's "+file, known)
 }
 
-// begin returns the flight of k, a new one if necessary; f.mu is held.
+// begin returns the request in progress for the file k, or starts a request. The caller holds f.mu.
 func (f *Finder) begin(k fileKey) (*flight, error) {
 	s := &f.servers
 	if fl := s.flights[k]; fl != nil {
@@ -135,7 +136,7 @@ func (s *servers) arrived(id buildid.ID, err error) {
 	}
 }
 
-// maxWait returns the longest wait of a new question for servers; f.mu is held.
+// maxWait returns how long a question may wait for servers at time now. The caller holds f.mu.
 func (f *Finder) maxWait(now time.Time) time.Duration {
 	s := &f.servers
 	if s.hopeless {

@@ -135,8 +135,9 @@ func (all Roots) Rel(path string) (name string, ok bool) {
 	return "", false
 }
 
-// below returns the names of path below r; nil if path is outside of r. A path that is not absolute
-// starts at the root if relative is set, otherwise at the current folder.
+// below returns the paths of a file relative to r, one for each path of r that contains the file.
+// If relative is set, path must be relative, and starts at r. Otherwise a relative path starts at
+// the current folder. The result is nil if path leads out of r.
 func (r *root) below(path string, relative bool) (names []string) {
 	local := !filepath.IsAbs(path)
 	switch {

@@ -54,7 +54,7 @@ var namedTemplates = sync.OnceValue(func() map[string]string {
 var forges = map[string]struct{ site, at string }{
 	"github": {"https://github.com/", "/blob/{rev}/{rel}#L{line}"},
 	"gitlab": {"https://gitlab.com/", "/-/blob/{rev}/{rel}#L{line}"},
-	// {kind} is commit or branch: see repository
+	// the function repository replaces {kind} by commit or branch
 	"forgejo": {"https://codeberg.org/", "/src/{kind}/{rev}/{rel}#L{line}"},
 	"cgit":    {"", "/tree/{rel}?id={rev}#n{line}"},
 }
@@ -101,7 +101,8 @@ func ParseTemplate(text, server string) (*Template, error) {
 // literal returns text with encoded braces: braces delimit fields.
 func literal(text string) string { return strings.NewReplacer("{", "%7B", "}", "%7D").Replace(text) }
 
-// repository returns the template of a repository of a forge.
+// repository returns the URL template for a repository of a forge, named by OWNER/REPO@REV or
+// URL@REV.
 func repository(name, of, site, at string) (string, error) {
 	i := strings.LastIndexByte(of, '@')
 	if i <= 0 || i == len(of)-1 {
