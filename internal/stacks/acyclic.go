@@ -9,11 +9,13 @@ import (
 // thousandth of this bound.
 const maxCancelling = 1 << 26
 
-// cancel removes circulations: it subtracts the smallest cost in a cycle from each arc of the
-// cycle, until no cycle is left. It returns the sum of these costs, and sets postorder.
+// cancel removes the costs that circulate in cycles. It subtracts the smallest cost in a cycle from
+// each arc of the cycle, until no cycle is left. It returns the sum of these smallest costs, and
+// sets postorder.
 //
-// The search is depth-first. It returns to the tail of an arc that loses all of its cost. After
-// maxCancelling steps, only the arc that closes a cycle loses its cost.
+// The search is depth-first. If an arc of the cycle loses all of its cost, the search returns to
+// the function in which the first such arc begins. After maxCancelling steps, only the arc that
+// closes a cycle loses its cost.
 func (d *decomposer) cancel() (removed int64) {
 	const (
 		fresh = iota
@@ -76,8 +78,8 @@ func (d *decomposer) cancel() (removed int64) {
 					empty = i
 				}
 			}
-			// the search must visit the nodes after the first empty arc again, since other arcs may
-			// lead there
+			// the search must visit the nodes after the first arc without cost again, since other
+			// arcs may lead to them
 			for _, a := range trail[depth[to]+empty:] {
 				state[d.g.Arcs[a].To] = fresh
 			}

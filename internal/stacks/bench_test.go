@@ -64,7 +64,8 @@ func BenchmarkDecompose(b *testing.B) {
 	b.ReportMetric(float64(frames), "frames")
 }
 
-// The memory for a decomposition is in few large pieces, and its stacks are bounded.
+// A decomposition must allocate its memory in few large pieces, and must not make more stacks than
+// the graph has arcs and sinks.
 func TestDecompositionOfALargeGraphTakesFewAllocations(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	p := &Profile{Values: []ValueType{{"Ir", "count"}}}
@@ -81,8 +82,8 @@ func TestDecompositionOfALargeGraphTakesFewAllocations(t *testing.T) {
 	}
 }
 
-// Cycles that would take too long to remove, and chains of calls that would make too many frames,
-// lose calls, not costs.
+// If cycles take too long to remove, or chains of calls need too many frames, the stacks may lack
+// calls. The sum of their costs must not change.
 func TestHostileGraphsKeepTheirCosts(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const n = 60_000

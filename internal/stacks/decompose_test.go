@@ -146,7 +146,7 @@ func TestStacksHaveBoundedLength(t *testing.T) {
 	}
 }
 
-// A run has the costs that a profiler counts in a random program.
+// A run holds the costs of a random program, as a profiler counts them.
 type run struct {
 	functions   int
 	self, calls map[[2]uint32]int64 // by function and line; by caller and callee
@@ -283,7 +283,8 @@ func TestSelfCostsAndCallsAreExact(t *testing.T) {
 	}
 }
 
-// Each sink keeps its own cost, even if costs do not add up.
+// In the sum of all stacks, each sink must have its own cost, even if the costs in the graph do not
+// add up.
 func TestSelfCostsAreExactIfCostsDoNotAddUp(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 2))

@@ -2,8 +2,8 @@ package stacks
 
 import "slices"
 
-// baseLabel marks the subtracted samples of a difference, as in pprof, which shows percentages of
-// their sum.
+// baseLabel marks the subtracted samples of a difference. pprof recognizes the label, and shows
+// percentages of the sum of these samples.
 var baseLabel = Label{Key: "pprof::base", Text: "true"}
 
 // Difference returns the stacks of after, and the stacks of before with negated values and the

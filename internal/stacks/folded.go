@@ -51,9 +51,9 @@ func writeFolded(w io.Writer, value int, profiles ...*Profile) error {
 	return out.Flush()
 }
 
-// FoldedWeight returns a weight for each location of p, at the index of its number minus 1. It
-// is 1, plus 1 for each 128 bytes of the location's names. As Graph.Weights, these weights
-// bound the output of WriteFolded.
+// FoldedWeight returns a weight for each location of p, at the index of its number minus 1. The
+// weight is 1, plus 1 for each 128 bytes of the location's names. Callers set Graph.Weights to the
+// result, to bound the output of WriteFolded.
 func (p *Profile) FoldedWeight() []int {
 	weights := make([]int, len(p.Locations))
 	for i := range p.Locations {

@@ -2,9 +2,9 @@ package stacks
 
 import "math"
 
-// A Graph is a call graph. It has places in functions, each with the cost of its own code, and
-// calls, each with the cost of the call and all it leads to. The order of sinks and arcs decides
-// between equal costs.
+// A Graph is a call graph. A sink is a place in a function, with the cost of its own code. An arc
+// is a call, whose cost includes all calls made during the call. Between equal costs, the order in
+// Sinks and Arcs decides.
 type Graph struct {
 	Nodes int // functions, numbered from 0
 	Sinks []Sink
@@ -87,7 +87,7 @@ type decomposer struct {
 	frames int      // locations that may still be added
 	path   []uint32 // locations of the current stack, outermost first
 
-	// 1 + index of the option's part in the current piece, by option; 0 without a part
+	// by option: 1 + index of its part of the current piece; 0 if it has no part
 	partOf          []uint32
 	reversed, found []uint32 // reused
 }
@@ -108,8 +108,8 @@ func newDecomposer(p *Profile, g *Graph, maxFrames int) *decomposer {
 	return d
 }
 
-// take sets the remaining costs to the absolute values of the given costs with this sign. It
-// reports whether there are any.
+// take sets the remaining costs to the given costs of one sign, as absolute values. Costs of the
+// other sign become 0. take reports whether any cost remains.
 func (d *decomposer) take(given []int64, sign int64) bool {
 	some := false
 	for i, n := range given {
@@ -130,8 +130,8 @@ func (d *decomposer) addsUp() bool {
 	return true
 }
 
-// balance makes costs add up in each node: the cost out of the node equals the cost into it plus
-// the cost that begins there.
+// balance makes the costs of each node add up. It trims the arcs to a node if they cost more than
+// the node's options. If they cost less, the rest becomes the cost that begins at the node.
 func (d *decomposer) balance() {
 	for _, node := range d.postorder { // callees first, since the costs out of node must be final
 		out, in := int64(0), int64(0)

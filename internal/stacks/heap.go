@@ -67,10 +67,9 @@ func (h *heap) removeFirst(node uint32) {
 
 func (h *heap) clear(node uint32) { h.lengths[node] = 0 }
 
-// large finds the options of a node that would get a large share of amount, one of at least small.
-// The shares are in proportion to the remaining costs of all options, whose sum is total. large
-// appends the options' indexes in the node's heap to found, and stops once found has more indexes
-// than the parameter most.
+// large finds the options of a node whose share of amount is at least small. Shares are
+// proportional to the options' remaining costs, whose sum is total. large appends the options'
+// indexes in the node's heap to found, and stops once found has more than most indexes.
 func (h *heap) large(found []uint32, node uint32, amount, total, small int64, most int) []uint32 {
 	options := h.of(node)
 	is := func(i uint32) bool {

@@ -21,13 +21,14 @@ func ranks(n int, compare func(a, b uint32) int) []uint32 {
 	return rank
 }
 
-// Groups are numbers by node: node n has All[First[n]:First[n+1]].
+// Groups hold the numbers that belong to each node: those of node n are All[First[n]:First[n+1]].
 type Groups struct{ First, All []uint32 }
 
 // Of returns the numbers of a node, in order.
 func (s *Groups) Of(node uint32) []uint32 { return s.All[s.First[node]:s.First[node+1]] }
 
-// GroupBy returns the numbers below count, grouped by the node that the function returns for each.
+// GroupBy groups the numbers from 0 to count-1 by node. The function node returns the node of a
+// number.
 func GroupBy(nodes, count int, node func(i int) uint32) Groups {
 	s := Groups{make([]uint32, nodes+1), make([]uint32, count)}
 	for i := range count {

@@ -192,7 +192,7 @@ func (e *pprofWriter) message(field int) {
 	e.send(sendSize)
 }
 
-// fields adds the current fields to the profile message itself.
+// fields appends the encoded fields in e.b to the output, as fields of the profile itself.
 func (e *pprofWriter) fields() {
 	e.out = append(e.out, e.b...)
 	e.b = e.b[:0]

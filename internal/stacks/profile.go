@@ -81,7 +81,7 @@ type Sample struct {
 	Labels []Label // sorted by key if AddSample added the sample
 }
 
-// A Label describes a sample by a text, or by a number with a unit. pprof reserves keys that
+// A Label adds a text, or a number with a unit, to a sample, under a key. pprof reserves keys that
 // begin with pprof::.
 type Label struct {
 	Key, Text string
@@ -132,9 +132,9 @@ func (p *Profile) AddFunction(f Function) uint32 {
 	return n
 }
 
-// Wholes returns, for each of p.Functions, the function that it is a part of, or itself. Lines of a
-// function in another source file are a separate Function, with the same names, that file, and no
-// first line.
+// Wholes returns, for each of p.Functions, the whole function to which it belongs. If some lines of
+// a function are from another source file, p has a second Function for these lines. It has the same
+// names, but the other file and no first line.
 func (p *Profile) Wholes() []*Function {
 	type names struct{ name, link string }
 	begun := make(map[names]*Function)

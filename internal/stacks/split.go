@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// smallShare sets the smallest cost that is divided in proportion: the total divided by
-// smallShare. Smaller costs follow the largest arc, which keeps stacks few.
+// smallShare limits how finely costs are divided. A part below the total cost divided by smallShare
+// is not split off in proportion: its cost goes to the option with the largest remaining cost. This
+// keeps stacks few.
 const smallShare = 1000
 
 // A piece is cost that enters a node and is not yet divided among the node's options.
@@ -79,7 +80,8 @@ func (d *decomposer) emit(sink uint32, amount int64) {
 	d.addSample(d.reversed, amount)
 }
 
-// weight returns the total weight of the current path and a sink: see Graph.Weights.
+// weight returns the weight of the stack from the current path to a sink: the sum of its locations'
+// weights in Graph.Weights.
 func (d *decomposer) weight(sink uint32) int {
 	weights := d.g.Weights
 	if weights == nil {
@@ -104,9 +106,9 @@ type part struct {
 	amount int64
 }
 
-// divide divides an amount among the options of a node, and subtracts it from their remaining
-// costs. If at most spare options would get at least small in proportion to their remaining costs,
-// these options get such parts. The rest of amount goes to the options with the most left.
+// divide divides amount among the options of a node, and subtracts the parts from the remaining
+// costs. Options whose proportional share is at least small get that share, unless there are more
+// than spare such options. The rest goes to the options with the largest remaining costs.
 func (d *decomposer) divide(node uint32, amount, small int64, spare int, parts []part) []part {
 	total := d.total[node]
 	d.total[node] -= amount

@@ -17,7 +17,8 @@ type treeNode struct {
 	pair  pair
 }
 
-// A pair is the value of a stack in each of at most two profiles.
+// A pair holds the value of a stack in each of two profiles. With one profile, the second value is
+// 0.
 type pair [2]int64
 
 // A treeKey identifies a stack by its innermost frame and the index of the stack without that
@@ -66,8 +67,9 @@ func (t *tree) add(p *Profile, side, value int, frames [][]uint32, empty uint32,
 	}
 }
 
-// walk calls visit for each stack with a value in a profile, outermost frame first. Stacks are
-// in the order of their frames, by rank.
+// walk calls visit for each stack that has a value other than 0 in any profile. visit gets the
+// outermost frame first. Stacks are sorted by their frames, and rank holds the position of each
+// frame.
 func (t *tree) walk(rank []uint32, visit func(stack []uint32, values pair)) {
 	order := make([]uint32, len(t.nodes)-1) // nodes by parent
 	first := make([]uint32, len(t.nodes)+1) // by node: index of its first child in order
