@@ -43,7 +43,9 @@ type module struct {
 	reason batch.Reason // why the module is not found; empty if it is found
 }
 
-// Values of frame.adjust: whether a return address is decremented, to find its call.
+// Values of frame.adjust: whether the address is decremented before the lookup. A return address
+// follows its call, and may belong to the next line. adjustAuto decrements all addresses but the
+// top frame's.
 const (
 	adjustAuto = iota
 	adjustYes

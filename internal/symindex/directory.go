@@ -8,7 +8,7 @@ type dirEntry struct {
 	value uint32
 }
 
-// A directory holds the encoded bytes of a directory's three sections.
+// A directory holds the encoded sections of a directory: its groups, pages and entries.
 type directory struct{ groups, pages, entries []byte }
 
 // newDirectory returns the directory of entries, which have ascending addresses.
@@ -44,8 +44,8 @@ func newDirectory(all []dirEntry) (d directory) {
 	return d
 }
 
-// search returns the last entry at or before addr of the directory whose sections begin with id.
-// found is false if there is no such entry.
+// search returns the entry that applies at addr: the last one at or before addr. The first section
+// of the directory is id, and the other two follow it. found is false if addr precedes all entries.
 func (x *Index) search(id sectionID, addr uint64) (e dirEntry, found bool, err error) {
 	le := binary.LittleEndian
 	lo, hi := uint64(0), x.head.sections[id].size/groupSize

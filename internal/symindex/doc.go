@@ -43,10 +43,12 @@ const (
 	maxCallBytes = 40       // longest call in bytes
 	maxNameHead  = 20       // most bytes of the lengths before a name
 	pageEntries  = 8        // average entries in a page of a directory
-	// largest distance between two entries of a group: distant code would make all pages large
+	// largest distance between successive entries of a group: one distant entry would make all
+	// pages of its group large
 	maxGap    = 1 << 20
 	maxFrames = 128 // frames of one address; a source with deeper calls is not indexed
-	// bytes of an index: offsets have 32 bits; the largest seen have 80 MiB
+	// largest size of an index in bytes, since offsets have 32 bits; the largest known index has 80
+	// MiB
 	maxIndexBytes = 4 << 30
 
 	// DefaultBudget bounds all indexes in a Dir by default, in bytes: enough for about 100 large

@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	// ErrDamaged reports that an index contradicts its checksums or itself.
+	// ErrDamaged reports an index whose checksums do not match, or whose records are invalid.
 	ErrDamaged = errors.New("the index is damaged")
 
 	// ErrStale reports an index of another file, or from another version.
@@ -105,8 +105,8 @@ func (h *header) decode(b []byte) error {
 
 func blocks(body uint64) uint64 { return (body + blockSize - 1) / blockSize }
 
-// hasShown is a bit of the first number of a name. The other bits are the length of the linkage
-// name. If the bit is set, the length of the demangled name follows.
+// hasShown is the lowest bit of the number that begins a name. The higher bits are the length of
+// the linkage name. If hasShown is set, the length of the demangled name follows.
 const hasShown = 1
 
 // The first byte of a row: values and masks.
@@ -123,8 +123,8 @@ const (
 	noFile     = 0x0c // no file and line are known
 	sameColumn = 0x10
 	nextLine   = 0x20 // the previous row's line + 1; no distance follows
-	// The upper bits are the distance from the previous row's address in bytes, minus one. If they
-	// are 3, the distance follows.
+	// The upper two bits are the distance in bytes from the previous row's address, minus 1. If
+	// both bits are set, the distance follows as a number.
 	shortShift  = 6
 	longAdvance = 3
 )

@@ -216,7 +216,8 @@ func (x *Index) fileOf(u *unitRecord, n uint64) (uint32, error) {
 	return x.reference(secFileRefs, u.fileRefs, u.filesCount, n)
 }
 
-// reference returns 1 plus entry n of a unit's list, counted from 1; 0 if n is 0.
+// reference returns 1 plus a number in a unit's list of names or files. n is the position in the
+// list, from 1. If n is 0, reference returns 0.
 func (x *Index) reference(id sectionID, first, count, n uint64) (uint32, error) {
 	if n == 0 {
 		return 0, nil

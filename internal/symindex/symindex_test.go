@@ -203,7 +203,8 @@ func (m *model) interesting() (addrs []uint64) {
 	return append(addrs, 0, 1<<64-1)
 }
 
-// If a compiler's calculation overflows, a unit may claim the whole rest of the address space.
+// A compiler whose calculation overflows may write a unit that extends to the end of the address
+// space. Lookups in the span of such a unit must succeed.
 func TestASpanMayEndAtTheLastAddress(t *testing.T) {
 	const lo, hi = 1<<64 - 100, 1<<64 - 1
 	m := &model{names: [][2]string{{"", ""}}, files: []string{"/src/a.c"}, units: []modelUnit{{files: []uint32{0}, rows: []Row{{Addr: lo, File: 1, Line: 7}}}}, spans: []modelSpan{{lo, hi, 0}}}

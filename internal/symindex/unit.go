@@ -14,7 +14,8 @@ type Unit struct {
 	begins bool // the next row begins a span
 }
 
-// A row is a Row with the offset of its call, plus 1. call and file are 0 if unknown.
+// A row is a Row in the form in which it is encoded. call is 1 plus the offset of the row's call in
+// Unit.data. call and file are 0 if unknown.
 type row struct {
 	addr         uint64
 	call         uint64
@@ -60,9 +61,9 @@ func (u *Unit) AddCall(c Call) uint32 {
 // BeginSpan makes the next row begin a span of the unit.
 func (u *Unit) BeginSpan() { u.begins = true }
 
-// AddRow adds a row. usual means that the row's file is the Usual file of its call. Rows must come
-// in ascending order of addresses. Within a span, AddRow skips a row that differs from the previous
-// one only in its address.
+// AddRow adds a row. usual must be set if the row's file is the file Usual of its call. Rows must
+// come in ascending order of addresses. Within a span, AddRow skips a row that differs from the
+// previous one only in its address.
 func (u *Unit) AddRow(r Row, usual bool) {
 	now := row{r.Addr, uint64(r.Call), uint64(r.File), usual && r.File != 0, uint64(r.Line), uint64(r.Column)}
 	if now.file == 0 {
@@ -145,9 +146,10 @@ func (u *Unit) endBlock() {
 	u.data, u.n = b, 0
 }
 
-// findRow returns the last row of a block whose address is at most distance above the address of
-// the first row. The parameter at is the offset of the block in the unit. ok is false if the block
-// is malformed. The returned row has no address, and no file if its file is the usual one.
+// findRow returns the last row of a block whose address exceeds the first row's by at most
+// distance. The parameter at is the block's offset in the unit. ok is false if the block is
+// malformed. The address of the returned row is not set. If usual is set, its file is not set
+// either.
 func findRow(block []byte, at, distance uint64) (r row, ok bool) {
 	v := varints{b: block}
 	last := at

@@ -94,9 +94,10 @@ func (w *Writer) sum() {
 	w.crc = 0
 }
 
-// AddUnit writes a unit, which must not be used afterwards, and returns the unit's number for
-// AddSpan. The unit refers to names and files by positions in these lists, from 1. The lists hold
-// the numbers, from 0, of the names of AddName and the paths of AddFile.
+// AddUnit writes a unit, and returns the unit's number for AddSpan. The unit must not be used
+// afterwards. The lists names and files hold the numbers of the unit's names and paths: the first
+// call of AddName or AddFile adds number 0. The unit refers to the elements of these lists by
+// position, from 1.
 func (w *Writer) AddUnit(u *Unit, names, files []uint32) uint32 {
 	le := binary.LittleEndian
 	if w.nameStart != 0 {
@@ -128,8 +129,9 @@ func (w *Writer) AddUnit(u *Unit, names, files []uint32) uint32 {
 const noUnit = 1<<32 - 1
 
 // AddSpan assigns the addresses [lo,hi) to a unit that has been added. Spans must be in ascending
-// order, without overlaps. The rows of a span begin with a row after a call of [Unit.BeginSpan],
-// unless the previous span of the unit ends at lo. Addresses before that row are not covered.
+// order, without overlaps. Before the unit's first row of each span, [Unit.BeginSpan] must have
+// been called, unless the unit's previous span ends at lo. Addresses before that row are not
+// covered.
 func (w *Writer) AddSpan(lo, hi uint64, unit uint32) {
 	if lo >= hi || lo < w.spanEnd || uint64(unit) >= uint64(len(w.blocks)) {
 		w.fail("span [%#x,%#x) of unit %d is empty, begins before %#x, or has no unit", lo, hi, unit, w.spanEnd)
