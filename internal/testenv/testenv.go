@@ -87,7 +87,8 @@ func Forbidden(t testing.TB, what string, reason any) {
 	t.Skip("not permitted here: " + what + ": " + strings.TrimSpace(fmt.Sprint(reason)))
 }
 
-// ShowManPage returns a manual page as groff shows it, and fails the test if groff warns.
+// ShowManPage returns a manual page as text, formatted by groff. It fails the test if groff prints
+// a warning.
 func ShowManPage(t testing.TB, page string) string {
 	t.Helper()
 	Need(t, "groff")
@@ -126,8 +127,8 @@ func Until(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// Wait waits until done returns true, for a minute at most, and reports whether it did. Unlike
-// with [Until], the caller reports the failure.
+// Wait waits until done returns true, for a minute at most, and reports whether done returned true.
+// Unlike [Until], Wait does not fail the test.
 func Wait(done func() bool) bool {
 	for end := time.Now().Add(time.Minute); !done(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {

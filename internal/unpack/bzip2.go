@@ -16,8 +16,8 @@ func openBzip2(packed *bufio.Reader, memory *lease, _ io.Reader) (io.Reader, err
 	return &bzip2Reader{bzip2.NewReader(in), in}, nil
 }
 
-// A bzip2Reader reads successive members with one decoder: each decoder takes the memory of a
-// block.
+// A bzip2Reader reads all members of a file with one decoder, since each decoder needs memory for a
+// whole block.
 type bzip2Reader struct {
 	z  io.Reader
 	in *bzip2Members
@@ -31,9 +31,10 @@ func (r *bzip2Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// bzip2Members ends a decoder's input after the last member of the file. A member ends with the 48
-// bits of bzip2End and a 32-bit checksum. The decoder reads single bytes, and returns a whole block
-// before it continues, with at most 7 bits unused. So the end is in the next 10 bytes.
+// A bzip2Members is the input of a decoder, and returns io.EOF after the last member of the file. A
+// member ends with the 48 bits of bzip2End and a 32-bit checksum, at any bit of a byte. The decoder
+// reads single bytes, and has at most 7 unused bits when it returns the last bytes of a block. So
+// it reads the end of the member in the next 10 bytes.
 type bzip2Members struct {
 	b       *bufio.Reader
 	n       int    // bytes read since bytes were last unpacked; negative within a member's header

@@ -15,8 +15,9 @@ type Format struct {
 
 	// open returns a reader of the unpacked bytes of a member, with memory from the lease. The
 	// reader returns io.EOF at the end of the member (bzip2: of the last member), and reads no byte
-	// after it. last is the preceding member's reader, or nil. open fails if the member only begins
-	// like the format. Its error wraps ErrNoMemory if the lease has too little memory.
+	// after it. The parameter last is the preceding member's reader, or nil. open fails if the
+	// member has the format's first bytes but no valid header. Its error wraps ErrNoMemory if the
+	// lease has too little memory.
 	open func(packed *bufio.Reader, memory *lease, last io.Reader) (io.Reader, error)
 
 	padded bool // zeros may follow a member

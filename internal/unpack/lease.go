@@ -13,7 +13,7 @@ type Memory struct {
 	total, left uint64
 }
 
-// DefaultMemory is the size in bytes of the Memory for an input whose input.Translators have none.
+// DefaultMemory is the size in bytes of an input's Memory if input.Translators.Memory is nil.
 const DefaultMemory = 256 << 20
 
 // NewMemory returns a Memory of n bytes.
@@ -26,7 +26,7 @@ func (m *Memory) Left() uint64 {
 	return m.left
 }
 
-// ErrNoMemory is wrapped by an error for windows that the Memory cannot hold.
+// ErrNoMemory is wrapped by errors of decoders whose window does not fit into the Memory.
 var ErrNoMemory = errors.New("not enough memory for compressed inputs")
 
 // A lease is one input's part of a Memory.

@@ -38,7 +38,7 @@ func (f *Format) NewReader(packed io.Reader, memory *Memory) *Reader {
 	return m
 }
 
-// Open is NewReader, but fails for bytes that only begin like a file of the format.
+// Open is NewReader, but returns an error if the first member has an invalid header.
 func (f *Format) Open(packed io.Reader, memory *Memory) (*Reader, error) {
 	m := f.NewReader(packed, memory)
 	err := m.next()
@@ -120,8 +120,8 @@ func (m *Reader) Read(p []byte) (int, error) {
 // Reader.at returns the offset of the next byte that a decoder reads.
 func (m *Reader) at() int64 { return m.tape.end - int64(m.b.Buffered()) }
 
-// Bounds, in bytes, of the skippable frames before a zstd frame. After the first frame they may be
-// longer: a table for seeking follows the last frame.
+// Bounds, in bytes, of the skippable frames of a zstd file: maxSkippedFirst before the first other
+// frame, maxSkipped later. A table for seeking may follow the last frame.
 const (
 	maxSkippedFirst = 4 << 10
 	maxSkipped      = 1 << 20
@@ -180,10 +180,11 @@ func (m *Reader) open() error {
 	return nil
 }
 
-// failed converts a decoder's error, and sets rest to the bytes to read next. If nothing was
-// unpacked yet, the input is text that only begins like a compressed file, unless memory is lacking
-// or the member is cut off. A gzip decoder may return bytes after damage: their input is read
-// again.
+// failed handles an error of a decoder, and sets m.rest to a reader of the following bytes. If
+// nothing was unpacked yet, the input is taken for text: m.rest reads all of it, and failed returns
+// nil. If bytes were unpacked, memory is lacking or the member is cut off, failed returns the
+// error, and m.rest searches for text after the damage. A gzip decoder may return bytes from after
+// the damage: m.rest reads the input of these bytes again.
 func (m *Reader) failed(err error) error {
 	if m.tape.err != nil && m.tape.err != io.EOF {
 		return m.tape.err

@@ -45,7 +45,8 @@ func packed(t testing.TB) map[*Format][]byte {
 	return map[*Format][]byte{Gzip: inGzip.Bytes(), XZ: inXZ.Bytes(), Zstd: z.EncodeAll([]byte(text), nil), Bzip2: inBzip2}
 }
 
-// All takes a whole file of the format and nothing else.
+// All must unpack a file of one or more members. If the file is cut off, or other bytes follow it,
+// All must return an error.
 func TestAllIsTheWholeFile(t *testing.T) {
 	for f, whole := range packed(t) {
 		for _, test := range []struct {
@@ -71,8 +72,8 @@ func TestAllIsTheWholeFile(t *testing.T) {
 	}
 }
 
-// FuzzReader changes compressed files: every byte is unpacked, or passed on, or counted as lost,
-// and no text is lost.
+// FuzzReader changes compressed files. Every byte must be unpacked, passed on or counted as lost,
+// and text must not be lost.
 func FuzzReader(f *testing.F) {
 	for _, whole := range packed(f) {
 		f.Add(whole, uint16(7))

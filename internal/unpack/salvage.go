@@ -8,8 +8,9 @@ import (
 // TextRun is the length in bytes of a run of text that ends damage. Random bytes have no such run.
 const TextRun = 64
 
-// A salvage passes on the input after damage, from the first run of TextRun bytes of text. At the
-// end of the input, a shorter run with a line end suffices.
+// A salvage reads the input after damage. It drops bytes until the next TextRun bytes are text, and
+// passes on the rest. Near the end of the input, fewer bytes of text suffice if they end with a
+// line end.
 type salvage struct {
 	b    *bufio.Reader
 	text bool  // the text has begun

@@ -136,8 +136,8 @@ func ReadExactly(r io.Reader, b []byte, size uint64) ([]byte, error) {
 	return b, readEnd(r, size)
 }
 
-// readEnd reads the end of a stream. It fails if more bytes follow, or if the checksum is wrong.
-// size is for the error.
+// readEnd returns an error if more bytes follow in r, or if the checksum is wrong. The errors
+// contain size, the size of the stream in bytes.
 func readEnd(r io.Reader, size uint64) error {
 	var more [1]byte
 	switch n, err := io.ReadFull(r, more[:]); {

@@ -16,8 +16,9 @@ import (
 // Therefore an xzGuard parses the decoder's input. It checks each header before the decoder has all
 // of it, and counts the unpacked bytes of the chunks so far.
 
-// Bounds on the cost of an xz stream. New dictionaries are cleared: together they may have 4 GiB
-// (about a second), plus 4,096 bytes for each unpacked byte.
+// Bounds on the cost of an xz stream. Each block has a new dictionary, which the decoder clears.
+// All dictionaries together may have xzDictionaries bytes (clearing them takes about a second),
+// plus xzPerByte bytes for each unpacked byte.
 const (
 	xzBlocks       = 1 << 18 // blocks of a stream; 16 bytes are kept for each
 	xzDictionaries = 4 << 30 // bytes
@@ -89,8 +90,8 @@ type xzGuard struct {
 	whole func(g *xzGuard, b []byte) error // called with the whole field
 	skip  uint64                           // bytes to pass before the next field
 
-	// set at the end of a stream: otherwise the decoder would read the following bytes as another
-	// stream
+	// set at the end of a stream, so that the decoder gets io.EOF; otherwise it would read the
+	// following bytes as another stream
 	ended        bool
 	check        int    // bytes of the check after each block
 	blocks       int    // blocks of the current stream
@@ -126,7 +127,8 @@ func (g *xzGuard) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// ReadByte keeps the decoder from wrapping the guard in a reader of single bytes.
+// ReadByte makes an xzGuard an [io.ByteReader], so that the decoder does not wrap it in another
+// reader.
 func (g *xzGuard) ReadByte() (byte, error) {
 	if g.ended {
 		return 0, io.EOF
@@ -138,7 +140,7 @@ func (g *xzGuard) ReadByte() (byte, error) {
 	return c, g.follow([]byte{c})
 }
 
-// follow parses bytes that the decoder reads.
+// follow parses the bytes that the decoder has read, as the next part of the file.
 func (g *xzGuard) follow(b []byte) error {
 	for len(b) > 0 {
 		if g.skip > 0 {
@@ -195,7 +197,8 @@ func (g *xzGuard) blockOrIndex(b []byte) error {
 	return nil
 }
 
-// blockHeader parses a header without its size.
+// blockHeader parses a block header. b does not have the first byte of the header, which is its
+// size.
 func (g *xzGuard) blockHeader(b []byte) error {
 	size, ok := blockDictionary(b[:len(b)-4])
 	if !ok {
@@ -307,7 +310,7 @@ func (g *xzGuard) indexCount(b []byte) error {
 	return nil
 }
 
-// indexNumber parses a byte of a record's size.
+// indexNumber parses one byte of a number in a record of the index.
 func (g *xzGuard) indexNumber(b []byte) error {
 	g.padding++
 	if b[0] < 0x80 {

@@ -20,7 +20,8 @@ import (
 	"time"
 )
 
-// Clone and Home are the folders of the clone and of the reader in the output that pages show.
+// Clone and Home are folders in the output that pages show: the clone of the repository, and the
+// reader's home folder.
 const (
 	Clone = Home + "/symfilter"
 	Home  = "/home/me"

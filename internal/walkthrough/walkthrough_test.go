@@ -74,7 +74,8 @@ func (r *recorder) Errorf(format string, _ ...any) {
 	r.faults = append(r.faults, strings.SplitN(format, ":", 3)[1])
 }
 
-// One shell runs all blocks: a block begins in the folder that the block before it has entered.
+// Run must use one shell for all blocks: a block starts in the folder in which the previous block
+// ended.
 func TestRunReportsWhatDiffers(t *testing.T) {
 	blocks := []Block{
 		{Text: "mkdir a && cd a\n"},

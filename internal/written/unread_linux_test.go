@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Unread counts the bytes that the reader of a pipe or socket has not read, and returns nil for a
-// file.
+// For a pipe and a socket, Unread must count the bytes that the reader has not read. For a file, it
+// must return nil.
 func TestUnread(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {

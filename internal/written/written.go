@@ -41,10 +41,10 @@ func IsPipe(f *os.File) bool {
 	return err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
 }
 
-// Taken returns a function that counts the written bytes that the readers have taken. total returns
-// the number of bytes written, and may lag behind. unread returns the number of unread bytes, or
-// false if it is unknown. The count never decreases and is never too large. The function is safe
-// for concurrent use.
+// Taken returns a function that counts the bytes that readers have taken from the output. It
+// subtracts unread's result from total's. total returns the number of bytes written so far, or
+// fewer. unread returns the number of unread bytes, or false if that is unknown. The count never
+// decreases, and never exceeds the bytes taken. The function is safe for concurrent use.
 func Taken(total func() int64, unread func() (n int64, ok bool)) func() int64 {
 	var mu sync.Mutex
 	taken := int64(0)

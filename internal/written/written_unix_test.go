@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// The number of taken bytes never decreases, and is never more than the reader can have taken.
+// The count of taken bytes must never decrease, and must never exceed the bytes that the reader can
+// have taken.
 func TestTakenBytesNeverDecrease(t *testing.T) {
 	var written, left int64
 	known := true
