@@ -115,17 +115,18 @@ type nameRule uint8
 const (
 	strict     nameRule = iota // no special byte
 	colonsKept                 // ':'
-	// "::" if parsing a symbol keeps it, and "{{{" if no element begins with it
+	// "::", if a parser of symbols keeps it in the name; "{{{", if no element begins there
 	symbolName
 	hexdictBody // ':' and line ends
 )
 
-// appendName appends a name, escaped so that a parser reads all of it. The element begins at
-// dst[start]. appendName cuts a name that would make the element longer than maxElement.
+// appendName appends a name, escaped so that a parser returns the whole name. dst[start] is the
+// first byte of the element. If the element would become longer than maxElement, appendName cuts
+// the name.
 func appendName(dst []byte, start int, name string, rule nameRule) []byte {
 	const (
 		digits = "0123456789abcdef"
-		// the end of a cut name, without bytes that are special in an element
+		// end of a name that was cut; none of its bytes needs an escape
 		cut  = "…"
 		tail = len(`\x00`) + len(cut) + len(":elf:") + 2*64 + len("}}}") // longest rest of the element
 	)
@@ -150,7 +151,8 @@ func appendName(dst []byte, start int, name string, rule nameRule) []byte {
 	return dst
 }
 
-// beginsElement reports whether "{{{" and rest may begin an element, if an element's end follows.
+// beginsElement reports whether "{{{" and rest may begin an element. It does not look for the end
+// of that element.
 func beginsElement(rest string) bool {
 	n := 0
 	for n < len(rest) && 'a' <= rest[n] && rest[n] <= 'z' {

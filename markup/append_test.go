@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// TestNamesThatTheFormatCannotHold prints values that parsing never returns. Each must print as a
-// well-formed element.
+// TestNamesThatTheFormatCannotHold prints elements with values that no parser returns, such as a
+// name with "}}}". Each output must be a well-formed element.
 func TestNamesThatTheFormatCannotHold(t *testing.T) {
 	for _, tt := range []struct {
 		e    markup.Element

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// The number and mode parsers of this file parse the field of f that begins at i. They return its
-// end, at a colon or the end of f, even if the content is wrong. A missing field begins at the end
-// of f and is empty.
+// The number and mode parsers in this file parse the field of f that begins at i. end is the offset
+// of the colon after the field, or len(f), even if ok is false. A field that is missing begins at
+// len(f), and is empty.
 
 func fieldEnd(f []byte, i int) int { return indexByte(f, i, ':') }
 
@@ -67,7 +67,7 @@ func hexadecimal(f []byte, i int) (v uint64, end int, ok bool) {
 		v = v<<4 | uint64(d-1)
 		j++
 	}
-	// more digits fit only after leading zeros
+	// a further digit fits only if the first four bits of v are 0
 	for j < len(f) && hexDigits[f[j]] != 0 && v>>60 == 0 {
 		v = v<<4 | uint64(hexDigits[f[j]]-1)
 		j++

@@ -96,7 +96,7 @@ var (
 	// plainFields holds, for each known tag, the valid text after the tag and its colon.
 	plainFields = map[string]*regexp.Regexp{
 		"reset": regexp.MustCompile(`(?s)^.*$`),
-		// greedy: the name ends at the last :elf:
+		// .* is greedy, so the name ends at the last :elf: that a build ID follows
 		"module":   regexp.MustCompile(`^(?:(?P<i>[1-9][0-9]*|0[0-7]*|0[xX][0-9a-fA-F]+)):(?P<name>(?s:.*)):elf:[0-9a-fA-F]{1,128}(?s::.*)?$`),
 		"mmap":     regexp.MustCompile(`^(?P<p>0[xX][0-9a-fA-F]+|0+):(?P<i>[1-9][0-9]*|0[0-7]*|0[xX][0-9a-fA-F]+):load:(?P<i>[1-9][0-9]*|0[0-7]*|0[xX][0-9a-fA-F]+):[rwxpsRWXPS-]+:(?P<p>0[xX][0-9a-fA-F]+|0+)(?s::.*)?$`),
 		"pc":       regexp.MustCompile(`^(?P<p>0[xX][0-9a-fA-F]+|0+)(?s::.*)?$`),

@@ -15,10 +15,10 @@ const (
 type Token struct {
 	Kind TokenKind
 
-	// Tag is the tag of an element. If text begins like a known element without being one, its
-	// opening braces are a Text token with the tag. Err is then the reason, or nil for a hexdict
-	// without an end on this line: the hexdict may continue on the next lines, up to the first with
-	// a '}'.
+	// Tag is the tag of an element. If text begins like a known element but is malformed, only its
+	// opening braces become a token: a Text token with this tag. Err is the reason. Err is nil for
+	// a hexdict without an end on this line: the hexdict may continue on the next lines, up to the
+	// first with a '}'.
 	Tag Tag
 
 	Raw    []byte // the bytes of the token, which alias the line
@@ -49,7 +49,8 @@ type Scanner struct {
 	// search; len(line) if there is none. They make a scan take linear time.
 	open, brace, escape int
 
-	// The token that find has found after some text, if its end is not 0. It begins at pos.
+	// The token after a text that Next has returned. The token begins at pos. If end is 0, there is
+	// no such token.
 	held struct {
 		kind   TokenKind
 		tag    Tag
@@ -166,8 +167,8 @@ func (s *Scanner) element(i int) bool {
 	return true
 }
 
-// candidateIn reports whether a "{{{" before the offset end begins an element. The first "{{{" is
-// at i.
+// candidateIn reports whether any "{{{" from offset i to offset end has the beginning of an
+// element. There must be a "{{{" at i.
 func (s *Scanner) candidateIn(i, end int) bool {
 	for i < end {
 		if tagEnd(s.line, i+3) >= 0 {

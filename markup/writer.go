@@ -16,9 +16,9 @@ type Sink interface {
 }
 
 // A Writer is a Sink that prints the stream as markup, from which a markup filter restores exactly
-// the text. It puts the parts of text that a filter would interpret into symbols: see
-// [Symbol.Literal]. These parts are a run of three or more '{', a shorter run directly before an
-// element or an ESC, and an ESC before '['. It is not safe for concurrent use.
+// the text. If a filter would interpret a part of the text, the Writer prints that part as a
+// symbol: see [Symbol.Literal]. Such a part is three or more '{', fewer of them directly before an
+// element or an ESC, or an ESC before '['. A Writer is not safe for concurrent use.
 type Writer struct {
 	w      *bufio.Writer // keeps the first error
 	braces int           // number of '{' held back, since more may follow

@@ -111,8 +111,9 @@ func TestLiteral(t *testing.T) {
 	}
 }
 
-// script passes text and elements made from data to a Writer. It returns what a scan must find: the
-// text, and each element between NULs, which the text never contains.
+// script passes text and elements made from data to a Writer, in the order that ops determines. It
+// returns the expected result of a scan. In this result, each element is between NULs, which the
+// text does not contain.
 func script(t *testing.T, w *markup.Writer, data, ops []byte) (want string) {
 	t.Helper()
 	var b strings.Builder

@@ -90,8 +90,8 @@ func number(b []byte) (n int, rest []byte) {
 	return n, b
 }
 
-// params iterates over the parameters of a sequence. There is always at least one: "" is a single
-// empty parameter.
+// params iterates over the parameters of a sequence. There is always a parameter: without any
+// bytes, it is empty.
 type params struct {
 	rest []byte
 	done bool // no parameter is left

@@ -51,7 +51,7 @@ const (
 	White
 )
 
-// The upper byte of a Color is the kind of the lower bytes.
+// The upper byte of a Color selects how the lower bytes encode the colour.
 const (
 	basic   Color = 1 << 24 // 0-7 normal, 8-15 bright
 	palette Color = 2 << 24 // 0-255, of 38;5;n
