@@ -2,8 +2,8 @@ package rtrace
 
 import "testing"
 
-// A function's name in a report is followed by its parameters if a debug file has them, and by "()"
-// otherwise.
+// hasParameters must report whether a name ends with parameters. In a report, names without
+// parameters get "()".
 func TestParametersAreAppendedOnce(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -34,7 +34,8 @@ func TestParametersAreAppendedOnce(t *testing.T) {
 	}
 }
 
-// Reports write parentheses after a function's name, but names of symbols have none.
+// withoutCall must remove the "()" that a report writes after a function's name, but not the "()"
+// of a call operator.
 func TestNamesOfReportsAreSpeltAsThoseOfSymbols(t *testing.T) {
 	for name, want := range map[string]string{
 		"main()": "main", "main": "main", "ns::f(int)": "ns::f(int)", "A::operator()": "A::operator()", "A::operator()()": "A::operator()",

@@ -38,11 +38,11 @@ func newFile(o *report.Object) *file {
 
 func isCode(s object.Segment) bool { return s.Flags&elf.PF_X != 0 }
 
-// fits returns the possible link-time addresses of a mapping's start. The mapped part has code, and
-// is a segment, several adjacent segments, or the whole image, which some producers write as one
-// map. Adjacent segments are one mapping if all are executable. The mapping has the part's size in
-// whole pages. fits tries small pages first, since the report does not give their size, and few
-// segments first.
+// fits returns the possible link-time addresses of a mapping's start. The mapping may have one
+// segment, several adjacent segments, or the whole image, as some producers write. One of these
+// segments must have code. The size of the mapping must be the size of these segments in whole
+// pages. The report does not give the page size, so fits tries small pages first. For each page
+// size, it tries few segments first.
 func (f *file) fits(from, to uint64) (all []uint64) {
 	// some producers write the last address instead of the end
 	size := (to - from + pages[0] - 1) &^ (pages[0] - 1)
@@ -75,8 +75,8 @@ func (f *file) fits(from, to uint64) (all []uint64) {
 	return nil
 }
 
-// sizes returns the sizes of two mappings in bytes, for messages: of the file's first segment
-// with code, and of the whole image.
+// sizes returns two sizes in bytes, for messages: how large a mapping of the file's first segment
+// with code would be, and how large a mapping of the whole image.
 func (f *file) sizes() (code, image uint64) {
 	page := pages[0]
 	s := &f.parts[slices.IndexFunc(f.parts, isCode)]

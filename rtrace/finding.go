@@ -32,14 +32,14 @@ type finder struct {
 	framed bool
 }
 
-// A leak sums the resources of one type allocated with one backtrace.
+// A leak sums up the unfreed resources of one type in a group, whose calls share a backtrace.
 type leak struct {
 	kind          string
 	blocks, bytes uint64
 }
 
-// maxLeakTypes is the number of resource types in a group. Resources of further types count as the
-// last one.
+// maxLeakTypes bounds the resource types of a group. Resources of further types are added to the
+// last of these types.
 const maxLeakTypes = 64
 
 // Close adds the last leaks. It adds to Left the calls that Processing left out for lack of
@@ -87,8 +87,9 @@ func (f *finder) take(rec *record) error {
 	return nil
 }
 
-// begin adds a process to the findings, unless one began after the last header. Without a header
-// the process has no name. Each report counts as complete, since the format does not mark the end.
+// begin adds a process to the findings, unless the current report already has one. If header is
+// nil, the process has neither a PID nor a command. Each process is marked as complete, since the
+// format does not mark the end of a report.
 func (f *finder) begin(header *record) {
 	if f.process >= 0 {
 		return

@@ -13,8 +13,9 @@ var filters = [...]string{"leaks", "compress", "resolve"}
 // byteOrderMark may begin a file written on Windows.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// header records the processing in the header of a report. If calls are kept, header also notes
-// whether the report was already compressed: calls of such a report are not in the order of time.
+// header adds the selected steps to the header of a report. It also sets kept.unordered, if calls
+// are kept and the report was already compressed: the calls of such a report are not in the order
+// of time.
 func (p *processor) header(rec *record) {
 	compressed := bytes.Contains(rec.headerValue("filter"), []byte("compress"))
 	p.kept.unordered = compressed && p.keeps()
@@ -34,8 +35,8 @@ func (p *processor) header(rec *record) {
 	h.store(rec)
 }
 
-// A header is a report's header during changes. Unchanged fields keep the spelling of their
-// values.
+// A header is a report's header that is being changed. Values that are not changed keep their
+// spelling.
 type header struct {
 	before    string
 	fields    []headerField

@@ -86,8 +86,8 @@ func (j *jsonPrinter) print(rec *record) error {
 	return nil
 }
 
-// other prints a record that is an object by itself. The summary after grouped calls becomes
-// part of their object.
+// other prints an object for a record that is neither a call nor part of one. A summary after
+// grouped calls has no object of its own: it is printed in the object of these calls.
 func (j *jsonPrinter) other(rec *record) {
 	switch rec.Kind {
 	case commentRecord:
@@ -144,7 +144,8 @@ func (j *jsonPrinter) other(rec *record) {
 	j.out.EndLine()
 }
 
-// leaks prints the sum of leaks in a comment. The preceding comment names the resource.
+// leaks prints a summary object if the comment is a total of leaks. The name of the resource is
+// from the preceding comment.
 func (j *jsonPrinter) leaks(comment []byte) {
 	resource := j.resource
 	j.resource = j.resource[:0]
@@ -214,8 +215,8 @@ func (j *jsonPrinter) endCall() {
 	j.inCall, j.arguments = false, 0
 }
 
-// finish prints the current calls. If continues is set, the next object continues with the
-// remaining calls or frames.
+// finish prints the collected calls and their frames as one object. If continues is set, the object
+// is marked as unfinished, and the next object has further calls or frames.
 func (j *jsonPrinter) finish(continues bool) {
 	j.endCall()
 	if j.number == 0 {
@@ -314,8 +315,8 @@ var (
 	errUnusable = errors.New("the file cannot be used")
 )
 
-// reported appends the report's frames, if one of them has a function or a file. named reports
-// whether one has.
+// reported appends the report's own frames, and returns true. If none of them has a function or a
+// source file, it appends nothing and returns false.
 func reported(b *jsonout.Buffer, rec *record) (named bool) {
 	start := len(*b)
 	b.String("source", "report")

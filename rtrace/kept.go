@@ -149,7 +149,8 @@ func (k *kept) link(c *call) {
 	k.end = c
 }
 
-// drop removes a call. A call of the current group is not linked yet, so drop only marks it.
+// drop removes a call from the list. If the call is in the current group, and so not in the list
+// yet, drop only marks it.
 func (k *kept) drop(c *call) {
 	if c.trace == nil {
 		c.dropped = true
@@ -173,9 +174,9 @@ func (k *kept) drop(c *call) {
 	c.trace.uses--
 }
 
-// pair matches a call with earlier calls, and reports whether the call is kept. It keeps
-// neither frees nor repeated allocations of a counted resource. It drops the call whose
-// resource is freed.
+// pair matches a call with earlier calls, and reports whether the call is kept. A free is not kept:
+// it drops the call that allocated its resource. If the type counts references, a repeated
+// allocation is not kept either, and the resource is freed by the last free.
 func (k *kept) pair(c *call) bool {
 	key := resource{c.kind, c.id}
 	known := k.table[key]

@@ -11,8 +11,9 @@ import (
 
 // NewMarkup returns a writer that renders a report to dst. Maps and frames of known files become
 // elements, unless the report's own text is better: see Options. All other lines are unchanged. A
-// header begins a process with a reset. Write renders whole lines, except for calls that
-// o.Processing keeps; Close renders the rest. One goroutine at a time may use the writer.
+// reset element precedes each header, since a header begins a new process. Write renders whole
+// lines, except for calls that o.Processing keeps; Close renders the rest. One goroutine at a time
+// may use the writer.
 func NewMarkup(dst markup.Sink, o Options) io.WriteCloser {
 	r := &renderer{dst: dst}
 	r.translator = newTranslator(&o, r.render)
@@ -79,7 +80,8 @@ func (t *translator) Close() error {
 	return err
 }
 
-// miss counts a frame without a name, unless the report names it.
+// miss adds a frame without a name to the unresolved frames, unless the report has a function for
+// the frame.
 func (t *translator) miss(rec *record, s site, err error) {
 	for _, text := range rec.Reported {
 		if parseSymbol(text).function != nil {
@@ -167,10 +169,10 @@ func (r *renderer) frame(rec *record) error {
 	return r.dst.Text(rec.end())
 }
 
-// isElement reports whether a frame becomes an element. A frame of an earlier epoch must have the
-// same file and address in the maps rendered last. With Options.Elements, the frame's file must
-// have a build ID. Otherwise the symbolizer's answer must be better than the report's own text, if
-// any.
+// isElement reports whether a frame becomes an element. Elements refer to the maps rendered last,
+// so a frame of an earlier epoch must have the same file and address in these maps. With
+// Options.Elements, the frame's file must have a build ID. Without Options.Elements, the
+// symbolizer's answer must be better than the report's own text, if there is such text.
 func (r *renderer) isElement(rec *record, s site) bool {
 	if !s.usable() {
 		return false

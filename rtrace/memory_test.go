@@ -20,8 +20,8 @@ func live() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// The memory for a report does not depend on its length, except for the calls that --leaks and
-// --compress keep. Freed resources are not kept.
+// The memory for a report must not depend on its length, unless --leaks or --compress keeps calls.
+// Calls whose resource was freed must not be kept.
 func TestMemoryIsConstant(t *testing.T) {
 	input := largeReport(128 << 10)
 	begin := bytes.Index(input, []byte("\n1. ")) + 1
@@ -49,8 +49,8 @@ func TestMemoryIsConstant(t *testing.T) {
 	}
 }
 
-// Kept calls are bounded, and a diagnostic reports those that were left out. Freed resources make
-// room again.
+// The memory for kept calls must be bounded, and a diagnostic must report how many calls were left
+// out. After frees, further calls must be kept again.
 func TestWhatIsKeptIsBounded(t *testing.T) {
 	const most = 2 << 20
 	for _, form := range []string{"rtrace --leaks", "json --compress", "markup --leaks --compress"} {
@@ -111,8 +111,8 @@ func TestTheHeaderWaitsForSoMuch(t *testing.T) {
 	}
 }
 
-// Endless lines and backtraces, a million maps, and a million calls with one backtrace take bounded
-// time and memory, and lose only calls beyond the limits.
+// Hostile reports, such as those with endless lines or backtraces, many maps, or many calls with
+// one backtrace, must take bounded time and memory. Only calls beyond the limits may be lost.
 func TestHostileReportsAreBounded(t *testing.T) {
 	repeat := func(n int, format string) []byte {
 		var b bytes.Buffer

@@ -41,7 +41,7 @@ var (
 	errOtherFile = errors.New("not the file that ran: the code and the mapping differ in size")
 )
 
-// unresolved returns the count for one unresolved frame at s.
+// unresolved returns a count of one unresolved frame at s, with its file and the reason.
 func (s site) unresolved(err error) symbolize.Unresolved {
 	switch {
 	case s.at == nil:

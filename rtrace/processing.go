@@ -245,7 +245,7 @@ func (all resourceTypes) ofCall(rec *record) *resourceType {
 	return nil
 }
 
-// wants reports whether a call is selected by its type, its index and its contexts.
+// wants reports whether Resources, Include, Exclude and Contexts select a call.
 func (p *processor) wants(rec *record) bool {
 	if p.Resources != 0 {
 		if t := p.types.ofCall(rec); t != nil && t.mask&p.Resources == 0 {
@@ -340,7 +340,8 @@ func (p *processor) frame(rec *record) error {
 	return nil
 }
 
-// blank ends the current backtrace at an empty line, which it passes on if a call is selected.
+// blank handles an empty line, which ends the current backtrace. The empty line is passed on only
+// if a call of the backtrace was selected.
 func (p *processor) blank(rec *record) error {
 	left := p.wanted
 	if p.collects() {
@@ -353,7 +354,8 @@ func (p *processor) blank(rec *record) error {
 	return p.out(rec)
 }
 
-// collect adds a call to the group, or leaves it out if there is no memory for it.
+// collect adds a call to the group. If the memory for kept calls is used up, collect only counts
+// the call as left out.
 func (p *processor) collect(rec *record) {
 	passes := rec.Kind == freeRecord && p.Leaks && !p.kept.unordered // a free that needs no memory
 	if !passes && !p.kept.fits(int64(len(rec.Raw))+callOverhead) {
@@ -374,7 +376,8 @@ func (p *processor) collect(rec *record) {
 	p.group.calls = append(p.group.calls, c)
 }
 
-// endCall stores the lines of the group's last call.
+// endCall moves the collected lines of a call into the last call of the group, and counts their
+// memory.
 func (p *processor) endCall() {
 	if n := len(p.group.calls); n > 0 {
 		c := p.group.calls[n-1]

@@ -25,7 +25,8 @@ type recordReader struct {
 	ends       ends // what ends calls in this report
 	number     uint64
 
-	// Lines of named frames at one address: inlined calls, or a function that calls itself.
+	// Lines of frames with names, all at the address runAddr: inlined calls, or a function that
+	// calls itself.
 	run      []byte
 	lines    []int // end of each line in run
 	runAddr  uint64
@@ -34,7 +35,7 @@ type recordReader struct {
 	epoch int // epoch of the mappings for the records; 0 for the present mappings
 }
 
-// An ends value is the event that ends a call and its backtrace.
+// An ends value is the kind of line that ends a call and its backtrace in the current report.
 type ends uint8
 
 const (
@@ -176,8 +177,8 @@ func (r *recordReader) emitFrame() {
 	r.emit()
 }
 
-// endRun emits the frames of the lines at one address. If the lines repeat, each repetition is
-// a frame.
+// endRun emits the frames of the collected lines at one address. Lines that differ are one frame
+// with inlined calls. If a sequence of lines repeats, each repetition is a frame.
 func (r *recordReader) endRun() {
 	n := len(r.lines)
 	if n == 0 {

@@ -49,7 +49,7 @@ func fixtures(t testing.TB) []buildid.PrefixMap {
 	return maps
 }
 
-// byPath finds files without a build ID by the path in the query.
+// byPath opens the file at the path of a query, if the query has no build ID.
 type byPath struct{}
 
 func (byPath) Find(_ context.Context, q buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
@@ -172,8 +172,8 @@ type closer struct {
 
 func (c closer) Close() error { return errors.Join(c.WriteCloser.Close(), c.dst.Close()) }
 
-// translated returns the output of a report for the name and flags of a script, with the
-// diagnostics. The report is written in blocks of the given size.
+// translated returns the output for a report, followed by the diagnostics. name selects the output,
+// and has the flags of the command. The report is written in blocks of the given size.
 func translated(t testing.TB, name string, report []byte, block int, o Options) string {
 	t.Helper()
 	var out strings.Builder
@@ -196,7 +196,7 @@ func translated(t testing.TB, name string, report []byte, block int, o Options) 
 	return out.String()
 }
 
-// Each script holds a report and its outputs, which are named by the output and the flags.
+// The name of each expected output in a script is the output's form and the flags of the command.
 func TestScripts(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
 	if err != nil || len(names) == 0 {

@@ -115,9 +115,9 @@ func (s *space) addMapping(path string, from, to uint64) *mapping {
 	return m
 }
 
-// join finds the segment of the file in a mapping. If no segment has the mapping's size, join
-// merges the mapping with its neighbours: a segment has several mappings if the process changed the
-// protection of a part.
+// join finds the part of the file that m maps. If no part has the size of m, join merges m with its
+// neighbours: the kernel splits a segment's mapping if the process changes the protection of a
+// part.
 func (s *space) join(m *mapping) {
 	f := m.file
 	if f == nil || f.Err != nil || s.place(m) {
@@ -146,8 +146,8 @@ func (s *space) continues(i int, m *mapping) bool {
 	return i < len(s.maps) && s.maps[i].path == m.path && !s.maps[i].placed
 }
 
-// place sets the link-time address of a mapping whose size fits a segment. It returns false if none
-// fits.
+// place sets the link-time address of a mapping if the size of the mapping fits a part of its file.
+// Otherwise it returns false.
 func (s *space) place(m *mapping) bool {
 	fits := m.file.fits(m.from, m.to)
 	if len(fits) == 0 {
@@ -213,14 +213,14 @@ func (s *space) file(name string) *file {
 	return f
 }
 
-// A site is the location of a frame.
+// A site is the mapping that contains a frame's address, and the address in the mapped file.
 type site struct {
 	at  *mapping // nil if no mapping contains the address
 	rel uint64   // address to look up, in the file
 }
 
-// site returns the location of a frame. A return address is after the call, so the location is the
-// byte before.
+// site returns the site of a frame. Its address is one less than the frame's return address, so
+// that it belongs to the call.
 func (s *space) site(rec *record) site {
 	if rec.Addr == 0 {
 		return site{}

@@ -16,7 +16,7 @@ func segment(flags elf.ProgFlag, offset, addr, size uint64) object.Segment {
 	return object.Segment{Type: elf.PT_LOAD, Flags: flags, Offset: offset, Addr: addr, FileSize: size, MemSize: size}
 }
 
-// The mapped part of a file is found by the size of the mapping.
+// fits must find the mapped part of a file by the size of the mapping.
 func TestMappingsAreOfSegments(t *testing.T) {
 	const r, rx, rw = elf.PF_R, elf.PF_R | elf.PF_X, elf.PF_R | elf.PF_W
 	separate := []object.Segment{segment(r, 0, 0, 0x1234), segment(rx, 0x2340, 0x2340, 0x3000), segment(r, 0x6000, 0x6000, 0x800), segment(rw, 0x7000, 0x8000, 0x100)}
@@ -59,8 +59,8 @@ func TestMappingsAreOfSegments(t *testing.T) {
 	}
 }
 
-// A mapping replaces the mappings in its range, whose remaining parts stay. Frames of earlier
-// epochs refer to the replaced mappings.
+// A new mapping must replace the mappings in its range. Parts of old mappings outside of the range
+// must remain. For earlier epochs, find must return the replaced mappings.
 func TestMappingsReplaceEachOther(t *testing.T) {
 	const rx = elf.PF_R | elf.PF_X
 	var o Options

@@ -61,8 +61,8 @@ type groupedCall struct {
 	labels []stacks.Label
 }
 
-// A held is a resource not yet freed. A counted resource may have several allocations: the last one
-// is freed first.
+// A held is an allocated resource that is not yet freed. If the type counts references, a resource
+// may have several allocations. Each free then frees the last one.
 type held struct {
 	stack  []uint32
 	labels []stacks.Label
@@ -70,7 +70,8 @@ type held struct {
 	before *held // an earlier allocation of a counted resource
 }
 
-// Approximate bytes of a resource in use with its entry in the table, and of one of its frames.
+// Approximate memory of a held, in bytes: of the struct with its entry in the table, and of each
+// frame.
 const (
 	heldCost      = 512
 	heldFrameCost = 16
@@ -250,7 +251,8 @@ func (s *stacker) finish() {
 	s.calls, s.stack, s.framed = s.calls[:0], s.stack[:0], false
 }
 
-// freeAll applies the frees of an unordered report at its end.
+// freeAll frees the resources in s.frees. It is called at the end, since frees may come before
+// allocations in an unordered report.
 func (s *stacker) freeAll() {
 	for _, r := range s.frees {
 		s.freed(r)
@@ -258,7 +260,8 @@ func (s *stacker) freeAll() {
 	s.frees = nil
 }
 
-// freed subtracts the last allocation of r from the values in use of its stack, if there was one.
+// freed subtracts the last allocation of r from the resources in use. It does nothing if r is not
+// allocated.
 func (s *stacker) freed(r resource) {
 	h := s.live[r]
 	if h == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/pprof/profile"
 )
 
-// The pprof package reads the stacks with their values, labels, functions and mappings.
+// pprof's package profile must read the stacks with their values, labels, functions and mappings.
 func TestStacksAreReadByPprof(t *testing.T) {
 	const in = `version=2.0, arch=x86_64, pid=7, backtrace depth=10, origin=sp-rtrace 1.6
 <1> : memory (memory in heap)
