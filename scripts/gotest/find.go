@@ -78,7 +78,8 @@ func withoutRace(body ast.Node) token.Pos {
 	return at
 }
 
-// workArgs returns the arguments of go test for the tests skipped under the race detector.
+// workArgs returns the arguments with which go test runs only the tests that call
+// fuzztest.WithoutRace.
 func workArgs(flags []string, packages []testPackage) []string {
 	var names, paths []string
 	for _, p := range packages {

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// longFuzz is the shortest fuzz time for which inputs of earlier runs, in the go command's
-// cache, are tried first. This takes up to a minute.
+// longFuzz is the shortest fuzz time for which fuzzAll uses the inputs of earlier runs, from the go
+// command's cache. Trying these inputs takes up to a minute.
 const longFuzz = time.Minute
 
-// fuzzAll runs every fuzz target of the packages for the given time, and counts each as one test.
-// The targets of a package share one binary. The goroutine that builds binaries ends before fuzzAll
-// returns.
+// fuzzAll runs every fuzz target of the packages for the given duration, and counts each target as
+// one test. The targets of a package share one binary. A goroutine builds the binaries, and ends
+// before fuzzAll returns.
 func fuzzAll(each string, packages []string) counts {
 	stop := func(err error) counts {
 		fmt.Fprintln(os.Stderr, err)
@@ -150,13 +150,13 @@ const (
 // was minimizing it at the end.
 var deadline = regexp.MustCompile(`^(?:fuzz: elapsed: .*\n|warning: .*\n)*--- FAIL: \w+ \([0-9.]+s\)\n    context deadline exceeded\n(?:FAIL\n)?$`)
 
-// judge returns the verdict on a run, and the reason if it did not pass. err is the error of the
-// process.
+// judge returns the verdict on a run, and the reason if the run did not pass. err is the error of
+// the process.
 //
-// A run fails if an input exceeded the bounds of fuzztest, even if this happened after the end of
-// the run, when the fuzzer does not report it. If an input did not end for another reason, the
-// fuzzer killed the process two seconds after the end. On a busy machine that may happen to any
-// input, so the run is repeated.
+// A run fails if an input exceeded the bounds of fuzztest. The fuzzer does not report this if it
+// happens after the end of the run. If an input is unfinished but within the bounds, the fuzzer
+// killed the process two seconds after the end. On a busy machine, that may happen with any input,
+// so the run is repeated.
 func judge(out output, err error) (verdict, string) {
 	switch {
 	case err != nil && !deadline.MatchString(out.text):

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Packages without fuzz targets are not built. A package that does not compile must not stop the
-// other builds.
+// buildFuzzed must skip packages without fuzz targets. If a package does not compile, the other
+// packages must still be built.
 func TestBinariesOfFuzzTargetsAreBuiltInOrder(t *testing.T) {
 	var got []string
 	for b := range buildFuzzed([]testPackage{

@@ -149,7 +149,7 @@ func report(r io.Reader, w io.Writer) counts {
 				}
 				n := of(e.Package)
 				if e.Action == "fail" {
-					// First the output of unfinished tests: the process died in one of them.
+					// The process died in one of the unfinished tests: print their output first.
 					for open, said := range output {
 						if open.pkg == e.Package {
 							io.WriteString(w, said.String())
@@ -172,7 +172,7 @@ func report(r io.Reader, w io.Writer) counts {
 			break
 		}
 	}
-	// A package without an end event: the go command was killed.
+	// The go command was killed before it reported the end of these packages.
 	for pkg, n := range perPackage {
 		fmt.Fprintf(w, "fail %s: no end\n", pkg)
 		c.passed, c.failed, c.skipped = c.passed+n.passed, c.failed+n.failed+1, c.skipped+n.skipped

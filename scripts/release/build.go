@@ -78,8 +78,8 @@ func build(checkout, dir, command, system, arch string) (product, error) {
 		return p, err
 	}
 	cmd := exec.Command(script, p.path, command)
-	// The versions of the architectures are the lowest of Go's defaults, whatever this
-	// machine's settings are.
+	// Set the lowest architecture versions that Go builds for by default. The settings of this
+	// machine must not change the programs.
 	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOARM=7", "GORISCV64=rva20u64", "GOWORK=off", "GOEXPERIMENT=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return p, fmt.Errorf("build %s for %s/%s: %w\n%s", command, system, arch, err, out)
@@ -88,8 +88,8 @@ func build(checkout, dir, command, system, arch string) (product, error) {
 	return p, err
 }
 
-// describe returns the material of a release: the products, and the pages that a build for this
-// machine prints.
+// describe returns the material of a release for the given products. The manual pages and
+// completions are printed by commands built for this machine.
 func describe(checkout, work string, all []product) (*material, error) {
 	r := &material{checkout: checkout, work: work, products: all, version: all[0].info.Main.Version}
 	stamp := setting(all[0].info, "vcs.time")

@@ -36,8 +36,9 @@ type installed struct {
 	link string // target of a symbolic link, or ""
 }
 
-// linksFolder holds links by whose names symfilter answers like another symbolizer. It is not in
-// PATH, so it hides no other program. Both distributions have /usr/libexec: FHS 3.0, 4.7.
+// linksFolder has a symbolic link to symfilter for each symbolizer that symfilter can replace.
+// Called by such a name, symfilter answers like that symbolizer. The folder is not in PATH, so the
+// links hide no other program. Debian and the distributions of RPM have /usr/libexec: FHS 3.0, 4.7.
 const linksFolder = "/usr/libexec/symfilter"
 
 // packages writes a package for Debian and one for RPM for each target of Linux.
@@ -114,8 +115,9 @@ func (r *material) pack(info nfpm.Info, packager nfpm.Packager, of string, p *pr
 	return os.WriteFile(filepath.Join(r.output, packager.ConventionalFileName(&info)), out.Bytes(), 0o644)
 }
 
-// installed returns the files of a package. Debian and RPM differ in the folder of zsh's
-// completions, in Debian's own records, and in the folders that RPM owns.
+// installed returns the files of a package. Packages for Debian and RPM have zsh's completions in
+// different folders. Only Debian's has Debian's changelog and lintian's overrides, and only the RPM
+// lists its folders.
 func (r *material) installed(of string, p *product) (all []installed, err error) {
 	fail := func(e error) {
 		if err == nil {
@@ -193,10 +195,10 @@ func (r *material) installed(of string, p *product) (all []installed, err error)
 	return all, err
 }
 
-// packaged adapts a file of examples/daemon to a package. The commands are in /usr/bin, the
-// configuration has the daemon's name, the user exists, and compose.yaml is absent. The unit
-// reloads by a command, since Type=notify-reload needs systemd 253, and Debian 12 has 252.
-// Manifests of Kubernetes keep the paths in their containers.
+// packaged adapts a file of examples/daemon to a package: the commands are in /usr/bin, the
+// configuration is symfilterd.yaml, the package creates the user, and compose.yaml is absent. The
+// unit uses Type=notify and ExecReload, since Type=notify-reload needs systemd 253, and Debian 12
+// has 252. Manifests of Kubernetes are unchanged, since their paths are in containers.
 func packaged(name string, data []byte) []byte {
 	if strings.HasPrefix(name, "kubernetes") {
 		return data

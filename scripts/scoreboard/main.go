@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// A producer is a log of the kit.
+// A producer describes a log of the kit, and the program that printed it.
 type producer struct {
 	Name    string
 	What    string // program that prints such logs
@@ -84,7 +84,8 @@ func run(w io.Writer, kit string, args []string) error {
 	return nil
 }
 
-// truthOf returns the frames of the log, in order: FUNCTION FILE:LINE.
+// truthOf returns the expected frames of a log in their order. Each frame is a line of the form
+// FUNCTION FILE:LINE.
 func truthOf(kit string, p producer) (frames []string, err error) {
 	f, err := os.Open(filepath.Join(kit, "truth", p.Program))
 	if err != nil {
@@ -121,8 +122,9 @@ func (s *score) add(kit string, p producer, t tool, want []string) error {
 	return nil
 }
 
-// place matches the name of a C++ source file and a line number; sources lists the kit's files.
-// The function's name is before them, on the same line of output or on the previous one.
+// place matches the name of a C++ source file and a line number; function matches a word that may
+// be a function's name. Such words come before the place, on its line of output or on the previous
+// line. sources lists the source files of the kit.
 var (
 	place    = regexp.MustCompile(`\b(\w+\.(?:cc|h))(?: ?: ?|", "source_line": )(\d+)`)
 	function = regexp.MustCompile(`\w+`)
