@@ -12,7 +12,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// The addresses include a repeated one, and some without a symbol.
+// Lookup must return the frames of repeated addresses each time, and no frames for addresses
+// without a symbol.
 func TestAnswersComeInTheOrderOfTheAddresses(t *testing.T) {
 	opened, err := Symbols{DebugDirs: []string{"testdata/debug"}, NoCache: true, NoDefaultDebugDirs: true}.Open()
 	if err != nil {

@@ -173,14 +173,15 @@ func (s *Symbols) finders(opened *Opened) (all []symbolize.Finder) {
 	return append(all, buildid.ModulePath{}, report.Files{})
 }
 
-// A completer has a method of a *buildid.Tree: see [access.BuildID].
+// A completer completes build IDs. A *buildid.Tree implements it, for this module only: see
+// [access.BuildID].
 type completer interface {
 	Complete(prefix buildid.ID) buildid.ID
 }
 
-// Complete returns the build ID that begins with the bytes of prefix, from the first tree with
+// Complete returns the build ID that begins with the bytes of prefix, from the first tree that has
 // exactly one such ID. It returns zero if there is no such tree, or if prefix has fewer than two
-// bytes. It is for [filter.Dialects].
+// bytes. Complete implements a method of [filter.Dialects].
 func (o *Opened) Complete(prefix buildid.ID) (id buildid.ID) {
 	for _, tree := range o.trees {
 		if id = access.BuildID(tree).(completer).Complete(prefix); !id.IsZero() {

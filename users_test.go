@@ -23,8 +23,8 @@ import (
 )
 
 // Filters that wait for files, Lines that never wait, and callers of the symbolizer share one
-// Opened. One of its servers works, one is silent and one fails; its memory holds few files. Each
-// user gets the answers that a single user gets.
+// Opened. One of its servers works, one is silent and one fails, and its memory holds few files.
+// Each user must get the answers that it would get alone.
 func TestManyUsersShareWhatIsOpened(t *testing.T) {
 	input, err := os.ReadFile(filepath.Join("testdata", "crash.log"))
 	if err != nil {
@@ -165,8 +165,8 @@ func askSymbolizer(t *testing.T, s *symbolize.Symbolizer, user int) {
 	}
 }
 
-// userServers returns the URLs of three servers. The first does not answer before the third has
-// sent all debug files of testdata, the second fails, and the third works.
+// userServers returns the URLs of three servers. The first is silent until the third has sent all
+// debug files of testdata, and then closes its connections. The second fails, and the third works.
 func userServers(t *testing.T) []string {
 	t.Helper()
 	sent := make(chan struct{}) // closed when all files were sent

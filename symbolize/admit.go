@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// An admission requests the memory to inflate one file, for one goroutine. The goroutine holds no
-// entry's lock and, except while it waits, a slot of memory.running.
+// An admission requests memory to inflate one file. One goroutine uses it, which holds no entry's
+// lock. The goroutine holds a slot of memory.running, except while it waits for memory.
 type admission struct {
 	c   *cache
 	ctx context.Context // done when the Symbolizer is closed
@@ -18,9 +18,9 @@ func (c *cache) admit(ctx context.Context, e *entry) *admission {
 	return &admission{c: c, ctx: ctx, e: e}
 }
 
-// spare requests n bytes for sections that could be inflated into a spill file instead. It does not
-// wait. It releases memory of other files only if no other goroutine holds memory.turn, and a's
-// file was never evicted: otherwise, files that do not fit together would evict each other in turn.
+// spare requests n bytes for sections, which could also be inflated into a spill file. It does not
+// wait. It releases memory of other files only if memory.turn is free and a's file was never
+// evicted. Otherwise, files that do not fit together would evict each other again and again.
 func (a *admission) spare(n int64) error {
 	m := &a.c.memory
 	if m.take(n, &m.sections) {
@@ -40,9 +40,9 @@ func (a *admission) spare(n int64) error {
 	return m.shortage(n)
 }
 
-// await requests n bytes that cannot be spilled to a file, and waits for them. admitWait bounds all
-// waits of one file for memory, including the wait for memory.turn. Other files may be inflated
-// meanwhile.
+// await requests n bytes that cannot be in a spill file, and waits for them. All waits for one file
+// take at most admitWait together, including the waits for memory.turn. While await waits, other
+// files may be inflated.
 func (a *admission) await(n int64) error {
 	m := &a.c.memory
 	if m.take(n, &m.sections) {

@@ -39,8 +39,8 @@ func pinned(t *testing.T, s *Symbolizer, f fixture) *pin {
 	return p
 }
 
-// Closing a file while its index is made frees no memory. The file stays open, and a file that
-// needs its memory waits until the index is complete.
+// A file must stay open while its index is made, since closing the file would free no memory.
+// Another file that needs this memory must wait until the index is complete.
 func TestAFileIsNotEvictedWhileItsIndexIsMade(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -101,8 +101,8 @@ func (f fixture) supplemented(t *testing.T, dir string, bytes int) fixture {
 	return fixture{filepath.Join(src, "one"), f.id}.zlibbed(t)
 }
 
-// A spill directory helps only sections. Decoders' windows and supplementary files cannot be
-// spilled: other files are evicted for them, even if their own file was evicted before.
+// Windows of decoders and supplementary files must be in memory even with a spill directory. Other
+// files must be evicted to make room for them, even if the file that needs them was evicted before.
 func TestOtherFilesMakeRoomForWhatCannotSpill(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	shop := build(t, "shop", source)
@@ -142,8 +142,8 @@ func TestOtherFilesMakeRoomForWhatCannotSpill(t *testing.T) {
 	}
 }
 
-// A request for memory gets the memory of idle files, even if another goroutine is trimming and
-// waits for a busy file. A request beyond the whole budget closes no file.
+// A request for memory must be granted if closing an idle file frees enough, even while another
+// goroutine trims. A request beyond the whole budget must fail, and must close no file.
 func TestMemoryOfIdleFilesIsGranted(t *testing.T) {
 	f := large(t)
 	for _, tt := range []struct {
@@ -179,12 +179,13 @@ func TestMemoryOfIdleFilesIsGranted(t *testing.T) {
 func (s *Symbolizer) takes(n int64) bool    { return (*inner)(s).Take(n) }
 func (s *Symbolizer) takesNow(n int64) bool { return s.cache.takeNow(n) == nil }
 
-// rest is more than the memory left beside a large file. tooMany is more than is ever granted.
+// rest returns more bytes than are left beside an open large file. tooMany returns more bytes than
+// are ever granted.
 func rest(s *Symbolizer) int64    { return s.cache.memory.limit() - largeBytes/2 }
 func tooMany(s *Symbolizer) int64 { return s.cache.memory.limit() + 1 }
 
-// All files without memory wait for it at the same time, whatever they need it for. After admitWait
-// all answer from symbols.
+// All files that lack memory must wait at the same time, whether they need it for sections or for
+// windows. After admitWait, each must answer from symbols.
 func TestAllFilesWaitForMemoryAtTheSameTime(t *testing.T) {
 	const streams = 3 * maxInflating
 	for _, method := range []string{"zlib", "zstd"} {

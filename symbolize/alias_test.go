@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// If a function has another name, an internal name of glibc is not shown, whether the answer is
-// from the file or from its index. With Reaching, the name that llvm-symbolizer shows is shown.
+// If a function also has an internal name of glibc, the other name must be shown, from the file and
+// from its index. With Reaching, the name must be the one that llvm-symbolizer shows.
 func TestInternalNamesOfGlibcAreNotShown(t *testing.T) {
 	f := build(t, "aliases", `extern "C" {
 int __GI_spawn(int x) { return x * 3; }

@@ -48,16 +48,17 @@ func TestEveryArchitectureResolvesAlike(t *testing.T) {
 					if lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n"); !strings.HasPrefix(lines[len(lines)-1], name+" ") {
 						t.Errorf("%#x, in %s: %s", addr, name, got)
 					}
-					// columns and the order of instructions depend on the compiler
+					// leave out the column, and sort the frames later: columns and the order of
+					// instructions depend on the compiler
 					var chain []string
 					for line := range strings.Lines(got) {
 						fields := strings.Fields(line)
 						where := strings.Split(fields[1], ":")
 						chain = append(chain, fields[0]+" "+where[0]+":"+where[1])
 					}
-					// The ends of a function's own line, and the instructions without a line, also
-					// depend on the compiler. On ppc64le the first entry of a function, for calls
-					// from other files, precedes its first row.
+					// Which instructions have the first or the last line of a function, or no line,
+					// depends on the compiler, too. On ppc64le, the entry point for calls from
+					// other files precedes the function's first row.
 					switch line := chain[len(chain)-1]; {
 					case e.Machine == elf.EM_PPC64 && addr < start+8, strings.HasSuffix(line, ":0"), strings.HasSuffix(line, ":17"), strings.HasSuffix(line, ":22"):
 					default:

@@ -77,9 +77,9 @@ func (s *Symbolizer) data(ctx context.Context, l Location) (Variable, error) {
 	return v, err
 }
 
-// awaitLocal waits until the search for a location's file has only servers left to ask, or until a
-// running inflation of the file's sections ends. It starts neither, and returns early if ctx is
-// done.
+// awaitLocal waits for the current task of a location's module. It waits for a search until only
+// servers are left to ask, and for an inflation until its end. It starts neither, and returns early
+// if ctx is done.
 func (s *Symbolizer) awaitLocal(ctx context.Context, l Location) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil || !s.warmer.lock(ctx, e) {

@@ -11,9 +11,9 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// Many goroutines query an index, and debug information without an index, while the budget makes
-// the Symbolizer drop names and close files. All answers equal the answers for one goroutine.
-// tryCode and besideCode may have no answer.
+// Many goroutines query an index, or debug information without an index, while the budget makes the
+// Symbolizer drop names and close files. Each answer must equal the answer that one goroutine gets.
+// Only tryCode and besideCode may return no answer.
 func TestAnswersAtOnceAreThoseOfOneAfterTheOther(t *testing.T) {
 	f := build(t, "shop", indexSource, "-O2")
 	addrs := f.textAddresses(t)

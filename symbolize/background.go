@@ -9,8 +9,8 @@ import (
 )
 
 // Thresholds for making an index in the background. An index costs about as much as ten thousand
-// lookups, and the number of future lookups is unknown. So an index is made once lookups have taken
-// 1/indexPart of its time.
+// lookups, and it is unknown how many lookups will follow. So an index is made once the lookups so
+// far took 1/indexPart of the time that the index takes.
 const (
 	// bytes of debug information that one processor indexes in a second
 	indexRate = 128 << 20
@@ -39,8 +39,8 @@ type pin struct {
 	close func() error
 }
 
-// later reports whether the pin is held. If so, the pin calls close at its release; otherwise the
-// caller must call close.
+// later reports whether the pin keeps the file open. If so, release calls close. If not, the caller
+// must call close.
 func (p *pin) later(close func() error) bool {
 	if p == nil {
 		return false
@@ -101,7 +101,7 @@ func (s *Symbolizer) index(e *entry) {
 	}
 	s.cache.mu.RLock()
 	defer s.cache.mu.RUnlock()
-	// an estimate of the memory for names and a few units: a quarter of the debug information
+	// memory for names and a few units, estimated as a quarter of the debug information
 	held := min(int64(m.indexPrice())/int64(time.Second/indexRate)/4, s.cache.memory.limit()/2)
 	if s.cache.closed || !s.cache.memory.take(held, &s.cache.memory.work) {
 		s.background.busy.Store(false)

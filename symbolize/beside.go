@@ -2,9 +2,9 @@ package symbolize
 
 import "runtime"
 
-// beside calls run, which is part of a lookup, in another goroutine if there are several
-// processors. That goroutine also looks up the symbol, unless another goroutine does. wait waits
-// for both.
+// beside calls run, which is part of a lookup. With several processors, it calls run in another
+// goroutine, which then also looks up the symbol, unless begin has started a goroutine for that.
+// wait waits for the end of run and of that lookup.
 func (m *module) beside(run func()) (wait func()) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		run()
@@ -38,9 +38,9 @@ type earlySymbol struct {
 }
 
 // begin prepares the lookup of the symbol at addr. If the lookup is slow and there are several
-// processors, begin starts it in a goroutine. The first lookup in a file gets no goroutine:
-// starting a thread takes as long as the lookup. begin does nothing if the symbol is in another
-// file, or in a file with compressed sections.
+// processors, begin starts it in a goroutine, except for the first question to a file: starting a
+// thread takes as long as the lookup. begin does nothing if the symbol is in another file, or if
+// the file has compressed sections.
 func (y *earlySymbol) begin(m *module, n *names, addr uint64) {
 	y.names, y.addr, y.wait, y.found = nil, addr, nil, nil
 	// compressed sections may be inflated and released meanwhile
@@ -53,7 +53,7 @@ func (y *earlySymbol) begin(m *module, n *names, addr uint64) {
 	}
 }
 
-// find looks up the symbol. After a miss or a read error, the question looks it up itself.
+// find looks up the symbol. If it finds none, or reading fails, the question repeats the lookup.
 func (y *earlySymbol) find(m *module) {
 	if y.names == nil {
 		return

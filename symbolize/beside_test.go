@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// With two processors, the line program of a large unit runs, and the symbol is looked up, while
-// the functions are read. The frames are the same with one processor.
+// With two processors, a lookup in a large unit reads the functions, the line program and the
+// symbol concurrently. It must return the frames that a lookup with one processor returns.
 func TestLookupsByTwoProcessorsFindTheSame(t *testing.T) {
 	var src strings.Builder
 	for f := range 60 {

@@ -14,10 +14,11 @@ import (
 // about 10 KiB of memory, until it ends.
 const maxBeside = 256
 
-// codeWithin is code, but also returns when within is done; nil sets no limit. Another goroutine
-// does everything that may take long: opening, inflating and parsing a file, and waiting for other
-// questions about it. A question without an answer by then fails with ErrPending and is asked again
-// in the background. While maxBeside questions run, further questions fail with ErrPending at once.
+// codeWithin is code, but also returns when within is done; a nil within sets no limit. Another
+// goroutine does everything that may take long: opening, inflating and parsing a file, and waiting
+// for other questions about the file. If that goroutine has no answer when within is done,
+// codeWithin fails with ErrPending, and asks again in the background. While maxBeside questions
+// run, further questions fail with ErrPending at once.
 func (s *Symbolizer) codeWithin(ctx, within context.Context, dst []Frame, l Location) ([]Frame, error) {
 	if within == nil {
 		return s.code(ctx, dst, l)
@@ -92,7 +93,8 @@ func (s *Symbolizer) examineWithin(ctx, within context.Context, id buildid.ID, n
 	if within == nil {
 		return s.examine(ctx, id, name, do)
 	}
-	// set by the examination at its start, or by the caller when it gives up
+	// The first to set taken decides: the examination does so before it calls do, and the caller
+	// when it gives up.
 	var taken atomic.Bool
 	ended := make(chan any, 1)
 	err, ok := askWithin(s, ctx, within, func(ctx context.Context) error {
@@ -125,9 +127,9 @@ func (s *Symbolizer) examineWithin(ctx, within context.Context, id buildid.ID, n
 	return err
 }
 
-// askWithin calls do in another goroutine, with a context that ends with ctx or within. ok reports
-// whether do ended before within was done. If within is done already, or maxBeside questions run,
-// it does not call do.
+// askWithin calls do in another goroutine. The context of do ends once ctx or within is done. ok
+// reports whether do ended before within was done. If within is already done, or if maxBeside
+// questions run, askWithin does not call do.
 func askWithin[T any](s *Symbolizer, ctx, within context.Context, do func(context.Context) T) (answer T, ok bool) {
 	w := &s.warmer
 	if within.Err() != nil {

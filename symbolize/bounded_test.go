@@ -123,8 +123,8 @@ func TestBoundedQuestionsAreBounded(t *testing.T) {
 	}
 }
 
-// A panic in an examination reaches its caller, which may ask again. An unreadable file is an
-// error.
+// If do panics in an examination, examineWithin must panic in its caller, and later calls must
+// succeed. If a file cannot be read, examineWithin must return an error.
 func TestExaminationsThatPanic(t *testing.T) {
 	f := build(t, "shop", source)
 	s := open(t, Options{}, oneFile{fixture: f})

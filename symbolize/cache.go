@@ -9,8 +9,9 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A cache holds the entries of a Symbolizer and the ledger of their memory. Its mu is taken after
-// an entry's mu. With mu held, an entry's mu is only tried.
+// A cache holds the entries of a Symbolizer and the ledger of their memory. Lock order: an entry's
+// mu before the cache's mu. A goroutine that holds the cache's mu may only try to lock an entry's
+// mu.
 type cache struct {
 	mu      sync.RWMutex
 	entries map[key]*entry
@@ -73,9 +74,9 @@ func (c *cache) existing(id buildid.ID, name string) *entry {
 	return c.entries[keyOf(id, name)]
 }
 
-// forget drops entries with neither a file nor a task. It first drops the entries that the last
-// half of all questions did not use. If there is still no room, it drops the rest. It skips locked
-// entries. c.mu is held.
+// forget makes room for new entries: it drops entries with neither a file nor a task, and skips
+// locked entries. It first drops those that were not used during the last half of all questions. If
+// there are still maxEntries entries, it drops the others, too. c.mu is held.
 func (c *cache) forget() {
 	now := c.clock.Load()
 	for _, young := range []uint64{now / 2, now + 1} {
@@ -114,7 +115,8 @@ func (c *cache) suspend(e *entry) {
 		return
 	}
 	c.counts.closed.Add(1)
-	// with a provisional file, questions wait for the running task and search again after it
+	// while a search or an inflation runs, questions wait for its end, and then start another
+	// search
 	provisional := e.isProvisional()
 	c.shut(e)
 	if !provisional {

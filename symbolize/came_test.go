@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// Came is called once for each file that can answer more than earlier files, not for the same file
-// or a worse one.
+// Came must be called once for each file that can answer more than earlier files. It must not be
+// called for an equal or a worse file.
 func TestFilesThatComeAreReported(t *testing.T) {
 	whole := build(t, "shop", source)
 	packed := whole.variant(t, "--compress-debug-sections=zlib")
@@ -78,7 +78,8 @@ func TestFilesThatComeAreReported(t *testing.T) {
 	}
 }
 
-// A file that answers while a server is queried is reported before the server's file.
+// If a file on this machine answers while a server is queried, Came must be called for it before
+// the server's file arrives.
 func TestAFileAtHandIsReportedFirst(t *testing.T) {
 	f := build(t, "shop", source)
 	stripped := f.variant(t, "--strip-debug")

@@ -65,8 +65,8 @@ func dearFile(t *testing.T) fixture {
 	return build(t, "dear", dear, "-g0", "-nostdlib").variant(t, "--compress-debug-sections=zlib")
 }
 
-// The debug information of a file whose answers cost too much is set aside, with a message. Other
-// files still answer.
+// If the answers of a file cost too much, its debug information must be set aside, with a message,
+// and its symbols must answer. Other files must still answer.
 func TestAFileThatCostsTooMuchIsLeftAlone(t *testing.T) {
 	f := dearFile(t)
 	good := build(t, "shop", source)
@@ -98,7 +98,8 @@ func TestAFileThatCostsTooMuchIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Many answers of an ordinary file cost no more than answerSteps each, so nothing is owed.
+// In an ordinary file, many answers must cost at most answerSteps each on average, so that the file
+// owes nothing.
 func TestOrdinaryFilesOweNothing(t *testing.T) {
 	f := build(t, "shop", source)
 	s := open(t, Options{}, oneFile{f, "here"})
@@ -117,7 +118,7 @@ func TestOrdinaryFilesOweNothing(t *testing.T) {
 	}
 }
 
-// An index is not completed if it costs too much.
+// An index that costs too much must not be completed.
 func TestAnIndexThatCostsTooMuchIsNotMade(t *testing.T) {
 	f := dearFile(t)
 	s := open(t, Options{}, oneFile{f, "here"})

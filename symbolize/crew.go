@@ -13,11 +13,11 @@ import (
 // A crew reads the debug information of one file for several questions at once. These questions do
 // not hold the entry's lock. A crew returns only complete answers without faults, and leaves other
 // questions to the holder of the lock. So faults, strikes and answers do not depend on the number
-// of readers. Only the file's debt (history.owes) does: it counts a lookup ahead of the log at
+// of readers, with one exception. Lookups ahead of the log add to the file's debt (history.owes) at
 // once, so an expensive file may be set aside a few frames earlier.
 //
-// An entry's lock is taken before a reader's. With a reader's lock held, an entry's lock is only
-// tried.
+// Lock order: an entry's lock before a reader's. A goroutine that holds a reader's lock may only
+// try to lock an entry.
 type crew struct {
 	s       *Symbolizer
 	e       *entry
@@ -25,14 +25,14 @@ type crew struct {
 	table   *object.SymbolTable
 	seed    *dwarf.Data // all readers are made from seed; seed itself does no lookups
 	readers []crewReader
-	// limit for owed; beyond it, the file gets a single reader, which finds out whether the file
-	// costs too much
+	// limit for owed. Beyond it, only the holder of the entry's lock reads the file, to find out
+	// whether the file costs too much
 	mayOwe int64
 
 	done   atomic.Bool // set by retire and never cleared: no further lookup begins
 	paused atomic.Bool // no lookup begins while paused is set
 
-	// totals since the entry last added them to its own
+	// totals since join last added them to those of the module and the entry
 	lookups atomic.Int64
 	cost    atomic.Int64 // nanoseconds
 	steps   atomic.Int64 // steps beyond answerSteps for each lookup
@@ -71,8 +71,8 @@ func (m *module) mayShare() bool {
 	return m.dw != nil && m.index == nil && m.file == nil && m.table == nil && m.fault == nil && !m.packed && !m.inflated && !m.obj.Placed()
 }
 
-// gather makes a crew for e's module after the first lookup, if a crew can give the answers that
-// the options select; e.mu is held.
+// gather makes a crew for e's module, if a crew can give the answers that the options select and
+// several goroutines can read the file. It is called after the first lookup. e.mu is held.
 func (e *entry) gather(s *Symbolizer) {
 	m := e.module
 	if m == nil || m.crew != nil || e.task != nil || s.o.jobs() < 2 || !s.o.byIndexAlone() || !m.mayShare() {
@@ -191,8 +191,8 @@ func (c *crew) borrow() *crewReader {
 	return nil
 }
 
-// code is question.code for addresses with a complete answer in debug information and the symbol
-// table.
+// code is question.code for an address with frames in debug information and a symbol that covers
+// it. For other addresses, ok is false.
 func (c *crew) code(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	r := c.borrow()
 	if r == nil {

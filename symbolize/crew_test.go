@@ -33,7 +33,7 @@ func TestReadersDoNotWaitForAQuestion(t *testing.T) {
 	}
 }
 
-// The costs of readers are added to the costs of the file's questions.
+// The lookups, time and memory of readers must be added to those of the file's questions.
 func TestWhatReadersTakeIsCounted(t *testing.T) {
 	f := build(t, "shop", source)
 	addrs := f.textAddresses(t)
@@ -67,7 +67,8 @@ func TestWhatReadersTakeIsCounted(t *testing.T) {
 	q.end(nil)
 }
 
-// A crew retires once its lookups have cost too much: at most two have answers.
+// Once the lookups of a crew have cost too much, the crew must retire. At most two lookups may have
+// had answers.
 func TestAFileThatCostsTooMuchHasOneReader(t *testing.T) {
 	f := build(t, "dear", dear, "-g0", "-nostdlib")
 	s := open(t, Options{Jobs: 2}, oneFile{f, "here"})

@@ -46,8 +46,8 @@ func (q *question) data(addr uint64) (Variable, error) {
 	return v, nil
 }
 
-// declared returns a Variable with only the declaration of the variable at addr. As in LLVM, the
-// symbol does not matter. The error makes the whole file unusable.
+// declared returns a Variable of which only Declared is set: the declaration of the variable at
+// addr. As in LLVM, declared ignores the symbol at addr. Its error makes the whole file unusable.
 func (q *question) declared(addr uint64) (Variable, error) {
 	v, err := q.debugVariable(addr, dwarf.Extent{})
 	if err == ErrNoSymbol {
@@ -56,8 +56,9 @@ func (q *question) declared(addr uint64) (Variable, error) {
 	return Variable{Declared: v.Declared}, err
 }
 
-// debugVariable returns the variable at addr in debug information; if sym has a name, only the
-// variable of that symbol. The error is ErrNoSymbol or object.ErrFault; other errors are noted.
+// debugVariable returns the variable at addr in debug information. If sym has a name, it returns
+// only the variable of that symbol. It returns ErrNoSymbol or object.ErrFault; it passes other
+// errors to complain.
 func (q *question) debugVariable(addr uint64, sym dwarf.Extent) (v Variable, err error) {
 	s, m := q.s, q.m
 	if m.dw == nil || m.packed || s.o.Reaching && !s.o.Details {

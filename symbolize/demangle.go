@@ -74,8 +74,8 @@ func (n *names) get(linkage string) *name {
 	return v
 }
 
-// knownNames are the names of one file by reference: dwarf.Frame.Ref, or the address of a symbol's
-// name in memory. The bytes of a known name are not read again. The zero value is empty.
+// knownNames caches the names of one file by reference: dwarf.Frame.Ref, or the address in memory
+// of a symbol's name. A name in the cache is not read from the file again. The zero value is empty.
 type knownNames struct {
 	few   []knownName      // in no order, until there are more than fewNames
 	byRef map[uint64]*name // nil: few has all
@@ -264,8 +264,8 @@ func slowName(s string) string {
 // spaced inserts blanks into a name where LLVM prints them.
 func spaced(name string) string {
 	name = spacing.Replace(name)
-	// The replacement of "::*(" is undone after a conversion operator to a pointer to member:
-	// there, the parenthesis begins the parameters of the operator, not of the type.
+	// Undo the replacement of "::*(" after a conversion operator to a pointer to member. In such a
+	// name, the parenthesis begins the parameters of the operator.
 	_, target, ok := strings.Cut(name, "::operator ")
 	if i := strings.LastIndex(target, "::* ("); ok && i >= 0 && strings.Count(target[:i], "<") == strings.Count(target[:i], ">") {
 		at := len(name) - len(target) + i + len("::*")

@@ -116,7 +116,7 @@ func hostileNames(n int) map[string]string {
 	fill := func(before, unit, after string) string {
 		return before + strings.Repeat(unit, max(1, (n-len(before)-len(after))/len(unit))) + after
 	}
-	// nest also repeats end for each unit
+	// nest returns before, k times unit, middle, k times end, and after
 	nest := func(before, unit, middle, end, after string) string {
 		k := max(1, (n-len(before)-len(middle)-len(after))/(len(unit)+len(end)))
 		return before + strings.Repeat(unit, k) + middle + strings.Repeat(end, k) + after
@@ -186,8 +186,8 @@ func hostileNames(n int) map[string]string {
 	}
 }
 
-// Demangling a name costs at most its budget of steps, whatever its length. The allocated bytes
-// show that no step costs too much.
+// Demangling a name must take at most its budget of steps, whatever its length. The test bounds the
+// allocated bytes, too, which shows that no step costs too much.
 func TestDemangleHostile(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const most = 3 << 20 // bytes allocated

@@ -52,7 +52,8 @@ func TestDetailsAreThoseOfLLVM(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// LLVM omits the file if the file's number is in an abbreviation
+				// LLVM omits the name of the start file if the file's number is stored in an
+				// abbreviation
 				got, want := verbose(frames), answers[i]
 				if strings.Contains(want, "  Function start filename: \n") {
 					got, want = withoutStartFile(got), withoutStartFile(want)
@@ -123,8 +124,8 @@ func verbose(frames []Frame) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// With Reaching, symbols are found by name, without aliases. A name without a symbol is not an
-// error.
+// With Reaching, Named must find a symbol by its name, but not by an alias. It must return no error
+// for a name without a symbol.
 func TestNamedFindsSymbols(t *testing.T) {
 	f := build(t, "shop", source)
 	s := open(t, Options{Reaching: true}, oneFile{f, "here"})
@@ -147,8 +148,8 @@ func TestNamedFindsSymbols(t *testing.T) {
 	}
 }
 
-// With DebugNames symbols name no function, and Details have the entry and the directory of the
-// answer.
+// With DebugNames, a symbol must not name a function. Details must have the number of the
+// function's entry and the compilation directory.
 func TestDetailsSayWhereAnAnswerIsFrom(t *testing.T) {
 	tool(t, "g++")
 	dir := t.TempDir()
@@ -194,7 +195,8 @@ func TestDetailsSayWhereAnAnswerIsFrom(t *testing.T) {
 	}
 }
 
-// Without Reaching, a symbol is found by each of its names, with the address of the next symbol.
+// Without Reaching, Named must find a symbol by each of its names, and must return the address of
+// the next symbol.
 func TestNamedFindsAliases(t *testing.T) {
 	f := build(t, "named aliases", `extern "C" {
 int before(int x) { return x * 3; }

@@ -25,12 +25,12 @@ type entry struct {
 	module *module // set in state answering only
 	err    error   // set in states missing and setAside only
 	task   *task   // the running search or inflation; nil if there is none
-	// when a question may start another search although module or err is set
+	// time after which a question may start another search, even if module or err is set
 	retry time.Time
 	// last interval from a search to its retry, for doubling; 0: begin with the minimum
 	pace  time.Duration
 	names []string // the names used for the module in questions; at most maxNames
-	// best level that the module has had; only a better level is reported to Options.Came
+	// highest level that was reported to Options.Came; Came is called again only for a higher level
 	told level
 	// the warmer's questions that wait for the end of task; at most maxParked
 	parked []errand
@@ -66,8 +66,8 @@ const (
 // again after its end.
 type task struct {
 	purpose purpose
-	// closed once all local finders have answered, at the latest with done; equals done for an
-	// inflation
+	// for a search, closed once all local finders have answered, at the latest with done; for an
+	// inflation, the same channel as done
 	local chan struct{}
 	done  chan struct{} // closed when the task has ended
 }
@@ -119,8 +119,8 @@ func (m *module) level() level {
 	return noAnswers
 }
 
-// came reports whether Options.Came must be called: e has a build ID, and its module can answer
-// more than e's earlier files. It returns true at most once for each level. e.mu is held.
+// came reports whether Options.Came must be called: e's module has a higher level than any earlier
+// file of e, and e has a build ID. It returns true at most once for each level. e.mu is held.
 func (e *entry) came() bool {
 	if e.module == nil || e.module.level() <= e.told {
 		return false
@@ -136,14 +136,14 @@ func (o *Options) tell(e *entry, came bool) {
 	}
 }
 
-// lacks sets the state of e, which has no file, to s (missing or setAside), with the reason err.
-// e.mu is held.
+// lacks records that e has no file: its state is s, which is missing or setAside, and err is the
+// reason. e.mu is held.
 func (e *entry) lacks(s state, err error) { e.state, e.err = s, err }
 
 // endTask ends e's task and queues the questions that waited for it; e.mu is held.
 func (e *entry) endTask(w *warmer) {
-	// the search did not open the file again: questions wait for the next search only as long as
-	// their context allows
+	// questions wait no longer than their context for the next search, since this one did not open
+	// the file again
 	if e.state == suspended {
 		e.state = unsought
 	}

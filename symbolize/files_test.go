@@ -116,8 +116,9 @@ func TestAFileThatIsNoELFFileIsAMiss(t *testing.T) {
 	}
 }
 
-// A file that is truncated while it is open is closed, and the fault is reported. A new file is
-// used after retryMiss, then after asideMin, then after twice that time. Other files still answer.
+// A file that is truncated while it is open must be closed, and the fault must be reported. A new
+// file at its path must be used after retryMiss. After a second truncation, a new file must be used
+// after asideMin, and after a third after twice asideMin. Other files must still answer.
 func TestAFileTruncatedWhileOpenIsSetAside(t *testing.T) {
 	f, good := build(t, "shop", source), build(t, "good", source)
 	entry := f.symbols(t)["entry"].Value

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// A history holds an entry's facts about its files, even after they were closed.
+// A history holds the faults, debts and counts of an entry's files. It is kept when the files are
+// closed.
 type history struct {
 	strikes   int    // number of strikes: a file broke its reader, or cost too much
 	broken    broken // the file whose debug information is set aside

@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
-// An indexer writes the index of one file. Several goroutines walk over its units. Their results
-// are joined in the order of the units: a file always gives the same index.
+// An indexer writes the index of one file. Several goroutines read its units. Their results are
+// joined in the order of the units, so that the same file always gives the same index.
 type indexer struct {
 	dw      *dwarf.Data
 	obj     *object.File
@@ -225,7 +225,8 @@ type unitIndex struct {
 type unitWriter struct {
 	*unitIndex
 	names map[uint64]uint32
-	// for each file of the unit, 1 more than the result of the method file; 0 if not read yet
+	// for each file of the unit, 1 plus the result of the method file; 0 before the first call for
+	// this file
 	files  []uint32
 	number []uint32 // for each call, its number from AddCall; 0 if not added yet
 	usual  []uint32 // for each call, its symindex.Call.Usual
@@ -292,8 +293,8 @@ func (b *unitWriter) file(i uint32) uint32 {
 	return b.files[i] - 1
 }
 
-// call returns the number of call i. The parameter at is the number of the file in which the call's
-// row, or the call inlined into it, is.
+// call returns the number of the unit's call i, and adds the call if it is new. The parameter at is
+// the number of the file of the call's row, or of the file in which a call was inlined into it.
 func (b *unitWriter) call(w *dwarf.Unit, i int, at uint32) uint32 {
 	if i < len(b.number) && b.number[i] != 0 {
 		return b.number[i]

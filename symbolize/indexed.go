@@ -124,9 +124,9 @@ func (m *module) closeIndex() error {
 	return x.close()
 }
 
-// spoilt closes and removes q's index after err: the index is unreadable or contradicts itself.
-// From then on debug information answers. A panic of the index's reader is reported as the module's
-// fault.
+// spoilt closes and removes the index of q's module, since the error err shows that the index is
+// unreadable or invalid. Debug information answers afterwards. If the reader of the index panicked,
+// the panic is reported as the module's fault.
 func (q *question) spoilt(err error) {
 	m := q.m
 	m.closeIndex()
@@ -140,7 +140,8 @@ func (q *question) spoilt(err error) {
 	}
 }
 
-// indexFrames is debugFrames with the index; ok is false without a usable index.
+// indexFrames appends the frames at addr from the index, as debugFrames does from debug
+// information. ok is false if there is no usable index.
 func (q *question) indexFrames(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	x := q.m.index
 	if x == nil {
@@ -158,7 +159,8 @@ func (q *question) indexFrames(dst []Frame, addr uint64) (frames []Frame, ok boo
 	return dst, true
 }
 
-// indexSymbol is symbol with the index; ok is false if other tables may have a better answer.
+// indexSymbol returns the symbol at addr from the index. ok is false if there is no usable index,
+// or if the symbol table may have a better answer.
 func (q *question) indexSymbol(addr uint64) (v symbol, ok bool) {
 	x := q.m.index
 	if x == nil {
@@ -175,8 +177,9 @@ func (q *question) indexSymbol(addr uint64) (v symbol, ok bool) {
 	return v, ok
 }
 
-// tryCode is code for answers that need no wait, except for a lookup in the same unit. If ok is
-// false, code may still have an answer. Unlike a question with Now, it may parse an open file.
+// tryCode is code, but fails if the answer would need a wait for anything except a lookup in the
+// same unit. If ok is false, code may still have an answer. Unlike a question with Now, tryCode may
+// parse an open file.
 func (s *Symbolizer) tryCode(dst []Frame, l Location) (frames []Frame, ok bool) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil {

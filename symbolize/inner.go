@@ -19,12 +19,13 @@ func init() {
 // [access.Symbolizer].
 type inner Symbolizer
 
-// TryCode is tryCode: it answers only if it need not wait.
+// TryCode calls tryCode: it returns an answer only if that needs no wait.
 func (i *inner) TryCode(dst []Frame, l Location) ([]Frame, bool) {
 	return (*Symbolizer)(i).tryCode(dst, l)
 }
 
-// BesideCode is besideCode: it answers in parallel with other questions about the same file.
+// BesideCode calls besideCode: it returns an answer only if that holds up no other question about
+// the same file.
 func (i *inner) BesideCode(dst []Frame, l Location) ([]Frame, bool) {
 	return (*Symbolizer)(i).besideCode(dst, l)
 }
@@ -55,7 +56,8 @@ func (i *inner) Source(ctx context.Context, l Location, file string) (text []byt
 	return s.text, s.md5, s.hasMD5, err
 }
 
-// AwaitLocal is awaitLocal: it waits until the work for a file on this machine has ended.
+// AwaitLocal calls awaitLocal: it waits until the search for a file on this machine, or the
+// inflation of a file, has ended.
 func (i *inner) AwaitLocal(ctx context.Context, l Location) { (*Symbolizer)(i).awaitLocal(ctx, l) }
 
 // Search starts to look for a module's file, and never waits.

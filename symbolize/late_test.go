@@ -64,10 +64,10 @@ func TestALateFileReplacesAWorseOne(t *testing.T) {
 	})
 }
 
-// forEver is the result of keptFor for a final answer.
+// forEver is the value that keptFor returns for an answer that does not expire.
 const forEver = -1
 
-// keptFor returns how long an answer may be kept.
+// keptFor returns how long the answer frames may be kept, from now on.
 func keptFor(frames []Frame) time.Duration {
 	until := frames[0].Until
 	for _, f := range frames {
@@ -140,8 +140,8 @@ func TestWhatWasWrongWithAFileIsKnownWhenItIsGone(t *testing.T) {
 	})
 }
 
-// Strikes belong to the module: closing its file for lack of memory does not give the debug
-// information another chance.
+// A module must keep its strikes if its file is closed for lack of memory, so that its debug
+// information is not tried again early.
 func TestStrikesOutliveTheOpenFile(t *testing.T) {
 	f := build(t, "shop", source)
 	const line, symbol = "entry /src/shop.cc:17:35\n", "entry\n"
@@ -206,7 +206,7 @@ func TestStrikesOutliveTheOpenFile(t *testing.T) {
 	})
 }
 
-// The memory for modules without a file is bounded, even if a log lists many modules with long
+// The memory for modules without a file must be bounded, even if a log lists many modules with long
 // names.
 func TestModulesWithoutAFileStayWithinTheBudget(t *testing.T) {
 	fuzztest.WithoutRace(t)

@@ -137,8 +137,9 @@ func (m *module) symbolObject() *object.File {
 	return m.obj
 }
 
-// borrow makes m use the symbols of o, the stripped file of the same build, if m has no symbols or
-// LLVM would use the symbols of o. It takes over o's open file. The caller closes o afterwards.
+// borrow makes m use the symbols of o, the stripped file of the same build. It does so if m has no
+// symbols, or if LLVM would use the symbols of o. Then it moves o's open file into m. The caller
+// closes o afterwards.
 func (m *module) borrow(o *module) {
 	has := func(obj *object.File) bool {
 		s, ok := obj.Section(".symtab")
@@ -160,7 +161,7 @@ type fileLink struct {
 	CRC  uint32 // checksum of all bytes of that file
 }
 
-// A debugLink is a stripped program's link to its debug file.
+// A debugLink is the fileLink of a stripped program, with the program's path.
 type debugLink struct {
 	fileLink
 	near string // path of the program
@@ -203,7 +204,7 @@ func (x *search) followLink() bool {
 	return m.dw != nil
 }
 
-// drop stops the use of m's debug information because of fault.
+// drop stops using m's debug information, and stores the reason fault in m.
 func (m *module) drop(fault error) {
 	m.closeCrew()
 	if m.dw != nil {

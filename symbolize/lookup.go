@@ -61,8 +61,8 @@ func (f *Frame) takeName(symbol *Frame) {
 	f.SymbolFile = symbol.SymbolFile
 }
 
-// debugFrames appends copies of the frames at addr in debug information. Its errors are already
-// noted; only object.ErrFault makes the file unusable.
+// debugFrames appends copies of the frames at addr in debug information. It passes its errors to
+// complain before it returns them. Only object.ErrFault makes the file unusable.
 func (q *question) debugFrames(dst []Frame, addr uint64) (frames []Frame, err error) {
 	s, m := q.s, q.m
 	if dst, ok := q.indexFrames(dst, addr); ok {
@@ -138,7 +138,7 @@ func detailsOf(v *dwarf.Details) *Details {
 // usualFrames is the maximum number of frames that a lookup returns without an allocation.
 const usualFrames = 8
 
-// A symbol is the symbol table's answer for an address.
+// A symbol holds the frame that the symbol table gives for an address, and the symbol's range.
 type symbol struct {
 	Frame
 	addr, size uint64
@@ -180,23 +180,24 @@ func (q *question) symbol(addr uint64, withFile bool) (v symbol, err error) {
 	return v, nil
 }
 
-// named returns sym with its name. known holds names of symbols of the same module.
+// named returns sym with its name, for which it looks in known first. known caches the names of one
+// module's symbols.
 func named(known *knownNames, all *names, sym object.Symbol) (v symbol) {
 	v.addr, v.size = sym.Addr, sym.Size
-	// The address of the name's bytes is the key of its copy in known, which saves reading the
-	// bytes. The address can be reused only after the file, or the symbol table inflated from it,
-	// is released. Both live as long as the module and known. borrow changes the symbol object, but
-	// only before the first lookup in m.
+	// The name's address in memory is its key in known, so a known name need not be read again. The
+	// address can be reused only after the file, or the symbol table inflated from it, is released,
+	// and both live as long as known. borrow replaces the symbol object only before the first
+	// lookup in m.
 	place := uint64(uintptr(unsafe.Pointer(&sym.Name[0])))
 	n := known.find(all, place, func(uint64) []byte { return sym.Name })
 	v.Func, v.Linkage, v.PlainFunc, v.FromSymbol = n.shown, n.linkage, n.plain, true
 	return v
 }
 
-// noName is the name of functions without a name; it does not change.
+// noName is the name of a function without a name. It must not be changed.
 var noName name
 
-// ofFile returns the name whose bytes b are in a mapped file.
+// ofFile returns the name with the bytes b, which may be in a mapped file.
 func (n *names) ofFile(b []byte) *name {
 	if len(b) == 0 {
 		return &noName

@@ -28,8 +28,8 @@ type memory struct {
 	freed    chan struct{} // closed when memory is given back; nil if no goroutine waits
 	most     int64         // peak of the bytes held, sampled at each grant; for tests
 
-	// Below this many bytes another trim would free nothing: one busy file may exceed the budget by
-	// itself.
+	// below this many bytes, another trim would free nothing, since one busy file may exceed the
+	// budget by itself
 	enough atomic.Int64
 
 	trimming sync.Mutex
@@ -69,7 +69,7 @@ func (m *memory) init(o *Options, names *atomic.Int64) {
 	}
 }
 
-// held returns the bytes that count against the budget.
+// held returns the number of bytes that are in use and count against the budget.
 func (m *memory) held() int64 {
 	return m.heap.Load() + m.sections.Load() + m.work.Load() + m.names.Load()
 }
@@ -161,12 +161,13 @@ func (c *cache) take(n int64, where *atomic.Int64, self *entry) error {
 // takeNow grants n bytes for sections. It is the Take of object.Options.
 func (c *cache) takeNow(n int64) error { return c.take(n, &c.memory.sections, nil) }
 
-// lend grants n bytes for tables that a lookup makes. At the end of the question repay moves them
-// to the entry. Bytes lent to callers of Take stay in the ledger's work until Give returns them.
+// lend grants n bytes for tables that a lookup makes. At the end of the question, repay gives these
+// bytes back and counts the tables as part of the entry. Bytes lent to callers of Take are counted
+// in memory.work until Give.
 func (c *cache) lend(n int64) bool { return c.take(n, &c.memory.work, nil) == nil }
 
-// repay counts the tables that a lookup has made as bytes of e, and returns the memory lent for the
-// tables; e.mu is held.
+// repay counts the tables that a lookup made as bytes of e, and gives back the bytes that lend
+// granted for them. e.mu is held.
 func (c *cache) repay(e *entry) {
 	m := e.module
 	if m == nil || m.loan == 0 {
@@ -344,7 +345,8 @@ func (c *cache) trim() {
 	m.enough.Store(c.held() + m.budget/8)
 }
 
-// idle returns the bytes of e if it can be forgotten, 0 otherwise; e.mu is held.
+// idle returns the number of bytes that forgetting e would free. It returns 0 if e has a file or a
+// task. e.mu is held.
 func (e *entry) idle() int64 {
 	if e.module != nil || e.task != nil {
 		return 0

@@ -76,7 +76,7 @@ func TestTheNumberOfMappedFilesIsBounded(t *testing.T) {
 	}
 }
 
-// The number of remembered modules is bounded, even if a log names many build IDs.
+// The number of remembered modules must be bounded, even if a log has many build IDs.
 func TestTheNumberOfRememberedModulesIsBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	s := open(t, Options{}, buildid.NewTree(t.TempDir()))

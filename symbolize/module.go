@@ -15,7 +15,7 @@ import (
 	"github.com/symfilter/symfilter/internal/symindex"
 )
 
-// Holds is the best source of answers in a file.
+// Holds ranks the symbols and debug information in a file.
 type Holds uint8
 
 // in increasing order of quality
@@ -188,9 +188,10 @@ func openObject(file *buildid.File, room object.Options) (*object.File, error) {
 	return object.OpenWith(file, file.Size(), file.OS(), room)
 }
 
-// release closes file and returns nil if obj, which was opened from file, does not need it. obj
-// needs it for compressed sections, and for all sections if file could not be mapped. Then release
-// returns file. A file that was read whole keeps no descriptor.
+// release closes file if reading obj, which was opened from file, needs no descriptor. obj needs
+// one for compressed sections, and for all sections if file could not be mapped. release returns
+// file if obj needs file, and nil otherwise. A file that was read whole is closed in either case,
+// since its bytes are in memory.
 func release(file *buildid.File, obj *object.File) (*buildid.File, error) {
 	compressed := hasCompressed(obj)
 	if obj.Held() && !compressed {
@@ -266,8 +267,8 @@ func (m *module) granted() int64 {
 	return n
 }
 
-// due counts a question, which may be a lookup, and reports whether the footprint should be taken
-// now.
+// due counts a question, which is a lookup if lookup is set. It reports whether the caller should
+// update the ledger with m's footprint now.
 func (m *module) due(took time.Duration, lookup bool) bool {
 	m.questions++
 	m.spent += took
@@ -276,7 +277,7 @@ func (m *module) due(took time.Duration, lookup bool) bool {
 		m.cost += took
 	}
 	linked := m.linked()
-	// no reason to take the footprint: see accountEvery and accountSpent
+	// the footprint is not updated now: see accountEvery and accountSpent
 	if m.questions&(m.questions-1) != 0 && m.questions%accountEvery != 0 && m.spent < accountSpent && linked == m.counted {
 		return false
 	}

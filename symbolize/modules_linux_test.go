@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A small file is opened and read once for any number of questions. For a process with thousands of
-// modules, reading each file twice would take as long as the lookups.
+// A small file must be opened and read only once, however many questions there are. In a process
+// with thousands of modules, reading each file twice would take as long as the lookups.
 func TestASmallFileIsReadOnce(t *testing.T) {
 	const n = 200
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func TestASmallFileIsReadOnce(t *testing.T) {
 	nowReads, nowBytes := readsSoFar(t)
 	reads, bytes = nowReads-reads, nowBytes-bytes
 	t.Logf("%d reads of %d bytes", reads, bytes)
-	// the runtime and readsSoFar need a few small reads
+	// the runtime and readsSoFar add a few small reads
 	if want := n * info.Size(); reads < n || reads > n+n/4 || bytes < want || bytes > want+want/100 {
 		t.Errorf("%d reads of %d bytes; want %d of %d", reads, bytes, n, want)
 	}

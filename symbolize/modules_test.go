@@ -59,8 +59,8 @@ func smallModules(t *testing.T, dir string, n int) (ids []buildid.ID, addr uint6
 	return ids, addr
 }
 
-// A module with a single question must not make tables for thousands. The bounds are a tenth above
-// the measured figures, which include the 4,472 of the file's 6,872 bytes that stay in memory.
+// A module with a single question must not make tables for thousands of questions. The bounds are a
+// tenth above the measured bytes. The live bytes include 4,472 of the file's 6,872 bytes.
 func TestModulesAskedForAFrameAreSmall(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const n = 500
@@ -68,9 +68,8 @@ func TestModulesAskedForAFrameAreSmall(t *testing.T) {
 	dir := t.TempDir()
 	ids, addr := smallModules(t, dir, n)
 	s := open(t, Options{IndexDir: t.TempDir()}, buildid.NewTree(dir))
-	// One processor and no garbage collection: a second processor or a collection could empty the
-	// pools of buffers. Then new buffers would be allocated, up to 1,700 bytes for each module
-	// under load.
+	// Use one processor and no garbage collection. Otherwise the pools of buffers could become
+	// empty, and new buffers would take up to 1,700 bytes for each module under load.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	measure := func(ids []buildid.ID) (total, live float64) {
@@ -95,7 +94,7 @@ func TestModulesAskedForAFrameAreSmall(t *testing.T) {
 	}
 }
 
-// A small file is in memory, so it still answers after it was truncated.
+// A small file is read into memory, so it must still answer after it was truncated.
 func TestASmallFileThatShrinksStillAnswers(t *testing.T) {
 	dir := t.TempDir()
 	ids, addr := smallModules(t, dir, 1)

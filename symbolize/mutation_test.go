@@ -21,7 +21,8 @@ const (
 	damagedFilesLong = 20_000
 )
 
-// One Symbolizer looks up addresses in many damaged files, and in an undamaged file after each.
+// Lookups in many damaged files must not panic, hang, or exceed twice the memory budget. An
+// undamaged file, which the same Symbolizer reads after each damaged file, must answer as before.
 func TestDamagedFilesHarmNoOther(t *testing.T) {
 	n := damagedFiles
 	if os.Getenv("TEST_LONG") == "1" {

@@ -49,11 +49,12 @@ func (s *Symbolizer) Named(ctx context.Context, l Location, name string) (all []
 	return all, q.end(err)
 }
 
-// namedAsLLVM returns the ranges that llvm-symbolizer finds for a name: the ranges of the symbols
-// in one symbol table, one for each address.
+// namedAsLLVM returns the ranges that llvm-symbolizer finds for a name. It looks in one symbol
+// table, and for each address only at the symbol that Ask would return.
 func namedAsLLVM(obj *object.File, name string) (all []Extent) {
 	if len(obj.SymbolsNamed(name)) == 0 {
-		// perf asks for "," after each address, which must not cost a scan of all symbols
+		// return early: perf asks for the name "," after each address, and a scan of all symbols
+		// would take long
 		return nil
 	}
 	for sym := range obj.Symbols() {

@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// While a slow finder searches, questions that do not wait are answered from the file of an earlier
-// finder.
+// While a slow finder searches, questions that do not wait must be answered from the file that an
+// earlier finder found.
 func TestAFileAtHandAnswersWhileABetterOneIsAwaited(t *testing.T) {
 	f := build(t, "shop", source)
 	stripped := f.variant(t, "--strip-debug")
@@ -81,8 +81,8 @@ func TestAFileAtHandAnswersWhileABetterOneIsAwaited(t *testing.T) {
 	}
 }
 
-// The budget may close a provisional file before the search has ended: the next question searches
-// for it again.
+// If the budget closes a provisional file before the search has ended, the next question must
+// search for that file again.
 func TestAFileAtHandThatWasClosedIsLookedForAgain(t *testing.T) {
 	f := build(t, "shop", source)
 	stripped := f.variant(t, "--strip-debug")
@@ -116,7 +116,8 @@ func TestAFileAtHandThatWasClosedIsLookedForAgain(t *testing.T) {
 	})
 }
 
-// A question whose time is over still gets an answer from a file that was closed to save memory.
+// A question whose context is done must still get an answer from a file that was closed to save
+// memory.
 func TestReopeningCostsNoPatience(t *testing.T) {
 	f := build(t, "shop", source)
 	s := open(t, Options{}, oneFile{f, "here"})

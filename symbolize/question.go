@@ -59,17 +59,17 @@ func (q *question) begin(s *Symbolizer, e *entry) {
 	e.used.Store(s.cache.clock.Add(1))
 }
 
-// start returns the task that a question must wait for, since e has no file or a provisional one.
-// name is the module's name in the question; e.mu is held. If there is no task, start begins a
-// search. If e has an error, start returns it, and begins another search if that is due. If e is
-// forgotten, start returns nil without an error.
+// start returns the task for which a question must wait, since e has no file or a provisional one.
+// If e has no task, start begins a search. If e has an error, start returns that error, and begins
+// another search if it is due. If e is forgotten, start returns nil without an error. name is the
+// module's name in the question. e.mu is held.
 func (s *Symbolizer) start(e *entry, name string) (*task, error) {
 	if e.state == forgotten {
 		return nil, nil
 	}
 	e.used.Store(s.cache.clock.Add(1))
 	if e.task == nil && e.wants(name) && e.err != nil {
-		// unlike the earlier names, this one may be the path of a file
+		// a new name may be the path of a file, which the earlier names were not: search again
 		e.state, e.err = unsought, nil
 	}
 	if err := e.err; err != nil {
@@ -86,9 +86,9 @@ func (s *Symbolizer) start(e *entry, name string) (*task, error) {
 	return e.task, nil
 }
 
-// await waits for the end of t, a task of e. It returns nil if the question should look at e again.
-// Once ctx is done it returns ErrPending, unless e has a file by then, even a provisional one. If
-// reopens is set, it waits up to reopenWait more for t.
+// await waits for the end of t, a task of e. If ctx is done first, it returns ErrPending, unless e
+// has a file by then, even a provisional one. If reopens is set, it waits for t up to reopenWait
+// longer. It returns nil if the caller should look at e again.
 func (s *Symbolizer) await(ctx context.Context, e *entry, t *task, reopens bool) error {
 	select {
 	case <-t.done:
@@ -143,9 +143,9 @@ func (q *question) until() time.Time {
 	return q.e.retry
 }
 
-// judge counts a strike against the entry if this lookup had a fault. It sets the debug information
-// of q's file aside after a panic, after maxStrikes strikes, or if lookups cost too much. The count
-// is kept when the file is closed.
+// judge counts a strike against the entry if this lookup had a fault that counts as one. It sets
+// the debug information of q's file aside after a panic, after maxStrikes strikes, or if lookups
+// cost too much. Closing the file does not reset the count.
 func (q *question) judge() {
 	q.charge()
 	err, e := q.struck, q.e
@@ -189,7 +189,8 @@ func (q *question) charge() {
 	}
 }
 
-// complain notes a fault of the debug information. A panic of the reader is also a strike.
+// complain records err as the fault of the debug information, unless an earlier fault is recorded.
+// If err is a panic of the reader, the lookup also counts as a strike.
 func (q *question) complain(err error) {
 	if q.m.fault == nil {
 		q.m.fault = err

@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// errBusy means that maxQueued tasks run or wait: no search is started.
+// errBusy is returned if no search can be started, since maxQueued tasks run or wait.
 var errBusy = errors.New("too many searches")
 
 // find starts a search for e's file in a goroutine. It fails if too many searches wait or the
@@ -116,8 +116,9 @@ func (x *search) run() {
 	x.followLink()
 }
 
-// ask asks finder for the file under each name. ended means that it found a file with debug
-// information. If has is set, e has a file already, and only a better file replaces it.
+// ask calls finder with each name of the module, until it finds a file with debug information;
+// ended is true then. If has is set, e already has a file, and finder is asked only for a better
+// one.
 func (x *search) ask(finder Finder, has bool) (ended bool) {
 	s := x.s
 	for _, name := range x.names {
@@ -194,8 +195,8 @@ func (x *search) note(a buildid.Attempt) {
 	}
 }
 
-// lend gives e the best file so far, which has no debug information. e answers from it while the
-// search continues: the next finder may be a slow server. has reports whether e has a file now.
+// lend makes e answer from the best file so far, which has no debug information, while the search
+// continues: the next finder may be a slow server. has reports whether e has a file now.
 func (x *search) lend() (has bool) {
 	e := x.e
 	came := false

@@ -242,7 +242,8 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// A program with many split units has few of their files open. Their memory is in the ledger.
+// In a program with many split units, few of their files may be open at a time. The memory for them
+// must be in the ledger.
 func TestSplitFilesAreFewAndCounted(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const units, most = 100, 64
@@ -297,8 +298,8 @@ func TestSplitFilesAreFewAndCounted(t *testing.T) {
 	}
 }
 
-// If a split unit's file is truncated while it is mapped, its module is set aside, and no file of
-// the module stays open.
+// If a split unit's file is truncated while it is mapped, the module must be set aside, and none of
+// its files may stay open.
 func TestSplitFileThatShrinks(t *testing.T) {
 	dir := t.TempDir()
 	f := buildIn(t, dir, "clang++-19", source, "-gdwarf-5", "-gsplit-dwarf")

@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/idtest"
 )
 
-// A stripped Go program gives the same answers as with debug information, unless Reaching is set:
-// LLVM does not read Go's table.
+// A stripped Go program must give the answers that it gives with debug information, unless Reaching
+// is set: LLVM does not read Go's table.
 func TestStrippedGoProgramsNameTheirFunctions(t *testing.T) {
 	dir := t.TempDir()
 	goBuild := func(name, flags string) fixture {

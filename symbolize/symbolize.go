@@ -110,7 +110,7 @@ type Options struct {
 	placement
 }
 
-// A placement holds the memory and directories that place derives from Options.
+// A placement holds the values that the method place derives from Options.
 type placement struct {
 	room          object.Options     // memory and spill directory of the files
 	lend          func(n int64) bool // grants memory until the question ends
@@ -154,13 +154,13 @@ type Frame struct {
 	Linkage string // the name before demangling
 	File    string // source file as the compiler recorded it, joined with its directories
 	CompDir int    // bytes of File that are the compilation directory and its separator
-	// bytes of File before the name of the file as recorded; this name may contain directories, too
+	// bytes of File that precede the name in debug information; that name may contain directories
 	Dir    int
 	Line   uint32 // 1-based; 0 if the compiler attributes the code to no line
 	Column uint32 // 1-based; 0: not known
 	Offset uint64 // bytes from the symbol's start; 0 if debug information knows the address
-	// source file, without directories, of the local symbol that names the outermost frame; only
-	// with Options.Reaching, and if a frame has no File
+	// source file of the local symbol that names the outermost frame, without directories; set only
+	// with Options.Reaching, and only if a frame has no File
 	SymbolFile string
 	FromSymbol bool // Func and Linkage are from the symbol table
 	Inlined    bool // inlined into the next frame
@@ -204,8 +204,8 @@ type Details struct {
 	Entry  uint64 // number of the function's or call's entry in debug information; 0: none
 	Linker bool   // Linkage is a linkage name, or a plain name in a language such as C
 	Split  bool   // the function is in split debug information
-	// compilation directory to which File is relative, if File begins with the first directory of
-	// the line table; only in DWARF 5
+	// compilation directory to which File is relative; set only with DWARF 5, and only if File
+	// begins with the first directory of the line table
 	Within string
 }
 
@@ -374,8 +374,8 @@ func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 	}
 }
 
-// codeUntil is code, and also returns until: the time at which a provisional answer, with or
-// without frames, may improve. It is zero for a final answer.
+// codeUntil is code, and also returns until: the time after which another question may get a better
+// answer. until is zero if the answer is final.
 func (s *Symbolizer) codeUntil(ctx context.Context, dst []Frame, l Location) (frames []Frame, until time.Time, err error) {
 	if e := s.cache.existing(l.ID, l.Name); e != nil {
 		if dst, ok := s.byIndex(e, dst, l.Addr); ok {

@@ -9,13 +9,13 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Compressed debug information is inflated for the first lookup that needs it: most modules of a
-// log never occur in its frames. Above memory.inline bytes a goroutine inflates it. Meanwhile
-// questions wait as for a search, or get answers from symbols.
+// Compressed debug information is inflated at the first lookup that needs it, since most modules
+// that a log lists have no frame in that log. If it has more than memory.inline bytes, a goroutine
+// inflates it. Meanwhile, questions wait as for a search, or are answered from symbols.
 
-// inflate inflates the packed debug sections of e's module for a lookup. goesOn is set if a
-// goroutine continues the inflation. e.mu is held. Without memory for the sections, the module
-// answers from symbols for a time.
+// inflate inflates the packed debug sections of e's module for a lookup. goesOn is true if a
+// goroutine continues the inflation. If there is no memory for the sections, the module answers
+// from symbols for some time. e.mu is held.
 func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 	m := e.module
 	u := m.unpack()
@@ -81,7 +81,8 @@ func (s *Symbolizer) inflate(e *entry) (goesOn bool) {
 // An unpacking inflates sections of a module and of its supplementary file, if any.
 type unpacking []*object.Unpacking
 
-// unpack returns the unpacking of the sections that lookups in m need.
+// unpack prepares the inflation of the sections that lookups in m need. Nothing is inflated before
+// run.
 func (m *module) unpack() unpacking {
 	u := unpacking{m.obj.Unpack(lookupSections...)}
 	if m.alt != nil {
@@ -97,8 +98,9 @@ func (u unpacking) size() (n int64) {
 	return n
 }
 
-// run inflates the sections. take grants memory for sections that could be spilled to a file
-// instead, and must grants the rest. A supplementary file is never spilled.
+// run inflates the sections. take grants memory for sections that could be inflated into a spill
+// file instead, and must grants all other memory. A supplementary file is never inflated into a
+// spill file.
 func (u unpacking) run(take, must func(int64) error) {
 	for _, file := range u {
 		if file.Run(take, must); file.Err() != nil {
@@ -136,8 +138,8 @@ func (u unpacking) keep() error {
 	return err
 }
 
-// inflated keeps the sections that u has inflated for e's module. Without memory, it denies the
-// module its debug information. e.mu is held.
+// inflated makes e's module use the sections that u has inflated. If u had no memory for them,
+// inflated calls deny. e.mu is held.
 func (s *Symbolizer) inflated(e *entry, u unpacking) {
 	m := e.module
 	size := u.size()
@@ -153,7 +155,7 @@ func (s *Symbolizer) inflated(e *entry, u unpacking) {
 	s.cache.account(e)
 }
 
-// errCrowded reports that files keep taking each other's memory.
+// errCrowded reports that the files of several modules repeatedly take each other's memory.
 var errCrowded = errors.New("other files also need the memory, so parts were inflated repeatedly")
 
 // deny stops using the debug information of e's module for a time, for lack of memory; e.mu is
@@ -212,9 +214,9 @@ func (e *entry) variablesAwaitUnpacking() bool {
 	return m.packed && m.dw != nil && !m.dw.VariablesAreDear()
 }
 
-// unpacked inflates the sections that q needs, and stops waiting for them when ctx is done. awaits
-// reports whether they must be inflated. It returns q, or a new question if the entry was unlocked
-// meanwhile.
+// unpacked inflates the sections that q needs, and waits for the inflation until ctx is done.
+// awaits reports whether the entry's sections must be inflated first. unpacked returns q, or a new
+// question if it had to unlock the entry.
 func (s *Symbolizer) unpacked(ctx context.Context, q question, l Location, awaits func(*entry) bool) (question, error) {
 	for awaits(q.e) && !q.e.unpacking() && s.inflate(q.e) {
 		q.e.mu.Unlock()

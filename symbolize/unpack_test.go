@@ -54,8 +54,8 @@ func placed(t *testing.T, f fixture, n int) (files []fixture, tree *buildid.Tree
 	return files, buildid.NewTree(dir)
 }
 
-// Many streams have different files, and only two files fit into memory. Debug information answers
-// in all streams, and nothing is inflated without a grant.
+// Many streams ask about different files, of which only two fit into memory. Debug information must
+// answer in all streams, and all inflated sections together must stay within the budget.
 func TestAllSectionsTogetherStayWithinTheBudget(t *testing.T) {
 	const streams, questions, budget = 6, 5, 8 << 20
 	files, tree := placed(t, large(t), streams)
@@ -96,8 +96,8 @@ func TestAllSectionsTogetherStayWithinTheBudget(t *testing.T) {
 	}
 }
 
-// While sections are inflated, questions that do not wait get answers from symbols. Other questions
-// wait for debug information.
+// While sections are inflated, questions that do not wait must get answers from symbols. Questions
+// that wait must get answers from debug information.
 func TestInflatingHoldsUpNobodyWhoDoesNotWait(t *testing.T) {
 	f := large(t)
 	s := open(t, Options{}, oneFile{f, "here"})
@@ -163,7 +163,8 @@ func TestAnswersWhileInflatingExpire(t *testing.T) {
 	})
 }
 
-// Without memory, a file answers from its symbols, reports the reason, and is tried again soon.
+// A file without memory for its sections must answer from its symbols and report the reason. Its
+// debug information must be tried again after betterMin.
 func TestFilesWithoutMemoryAnswerBySymbols(t *testing.T) {
 	f := large(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -197,7 +198,8 @@ func TestFilesWithoutMemoryAnswerBySymbols(t *testing.T) {
 	})
 }
 
-// Two files that do not fit into memory together evict each other only until maxCrowded is reached.
+// Two files that do not fit into memory together may evict each other only until maxCrowded is
+// reached.
 func TestFilesAreNotInflatedAgainAndAgain(t *testing.T) {
 	files, tree := placed(t, large(t), 2)
 	addr := files[0].symbols(t)["entry"].Value
@@ -230,7 +232,8 @@ func TestFilesAreNotInflatedAgainAndAgain(t *testing.T) {
 	}
 }
 
-// Nothing is spilled to a directory in memory, and the Report gives the reason.
+// If the spill directory is in memory, no section may be inflated into it, and the Report must give
+// the reason. Indexes in such a directory must reduce the budget.
 func TestADirectoryInMemoryIsNoPlaceToSpillTo(t *testing.T) {
 	dir, err := os.MkdirTemp("/dev/shm", "symfilter-test-")
 	if err != nil {
@@ -261,7 +264,8 @@ func TestADirectoryInMemoryIsNoPlaceToSpillTo(t *testing.T) {
 	}
 }
 
-// OffHeap is called with the bytes outside of the Go heap.
+// OffHeap must be called with the number of bytes outside of the Go heap, but not after small
+// changes.
 func TestBytesOutsideOfTheHeapAreTold(t *testing.T) {
 	var told []int64
 	s := New(Options{OffHeap: func(n int64) { told = append(told, n) }})

@@ -15,7 +15,8 @@ const (
 	maxErrands = 1024 // waiting questions, about 100 KiB; a crash asks about a hundred
 	maxParked  = 64   // waiting questions about one module that is being searched for or inflated
 	maxWarmers = 2    // goroutines that run errands; equals maxInflating
-	// a generation of answers takes 1/128 of the budget: at 512 MiB about 15,000 frames
+	// answers are kept in two generations, each of at most 1/128 of the budget: at 512 MiB about
+	// 15,000 frames
 	warmShare = 128
 	warmCost  = 192 // bytes of an answer or a frame, without its strings
 )
@@ -88,8 +89,8 @@ func newErrand(kind errandKind, l Location) errand {
 	return errand{errandKey{keyOf(l.ID, l.Name), l.Addr, kind}, clipName(l.Name)}
 }
 
-// known returns the answer that the warmer has kept, if any. It returns ErrPending if a later
-// answer may be better.
+// known returns the answer that the warmer has kept. Without an answer, it returns the error of
+// refusal. If the answer has expired, it also returns ErrPending.
 func (w *warmer) known(kind errandKind, l Location) (a warmAnswer, err error) {
 	k := errandKey{keyOf(l.ID, l.Name), l.Addr, kind}
 	w.mu.RLock()
@@ -107,8 +108,8 @@ func (w *warmer) known(kind errandKind, l Location) (a warmAnswer, err error) {
 	return a, a.err
 }
 
-// refusal returns the error for a module without a known answer. It starts a search for the
-// module's file if that is due.
+// refusal returns the error for a location without a kept answer: the error of its module, or
+// ErrPending. It starts a search for the module's file if that is due.
 func (w *warmer) refusal(l Location) error {
 	e, err := w.s.cache.entry(l.ID, l.Name)
 	if err != nil {
@@ -194,7 +195,8 @@ func (w *warmer) run(t errand) {
 		a = w.ask(t.kind, l) // the task has ended meanwhile, or has found a file
 	}
 	if errors.Is(a.err, ErrPending) && !a.empty() {
-		// the answer expires at once: the file was found before the search ended
+		// keep the provisional answer, which was found before the search ended, but let it expire
+		// at once
 		a.err, a.until = nil, time.Now()
 	}
 	if a.err == nil || a.err == ErrNoSymbol {
@@ -213,10 +215,10 @@ func (w *warmer) ask(kind errandKind, l Location) (a warmAnswer) {
 	return a
 }
 
-// park keeps an errand until the task of its module ends or begins to ask servers, which may hang.
+// park keeps an errand until the task of its module ends, or begins to ask servers, which may hang.
 // If maxParked errands wait already, it drops the errand. It returns false if the errand should be
-// asked again at once: there is no task, or the errand has no answer although the module now has a
-// file.
+// asked again at once: if there is no task, or if the module now has a file and the errand has no
+// answer yet.
 func (w *warmer) park(t errand, empty bool) bool {
 	e := w.s.cache.existing(t.of.id, t.name)
 	if e == nil {

@@ -24,8 +24,9 @@ func (c counted) Find(ctx context.Context, q buildid.Query, note func(buildid.At
 	return c.Finder.Find(ctx, q, note)
 }
 
-// A question with Now opens, inflates and parses nothing in the caller. Its answer is known after
-// the background has found it: from an index, plain or compressed debug information, or symbols.
+// A question with Now must open, inflate and parse nothing in the caller. After the background has
+// found the answer, Now must return it: from an index, plain or compressed debug information, or
+// symbols.
 func TestWhatWasWarmedIsKnownAtOnce(t *testing.T) {
 	plain := build(t, "shop", source)
 	for name, test := range map[string]struct {
@@ -64,7 +65,7 @@ func TestWhatWasWarmedIsKnownAtOnce(t *testing.T) {
 				synctest.Wait() // the search has ended
 				e := s.cache.existing(f.id, "")
 				e.mu.Lock()
-				// without an index, nothing that an answer needs was read
+				// only an index can answer now: nothing else was read so far
 				if frames, err := s.known(nil, entry); (err == nil) != test.index || (len(frames) > 0) != test.index {
 					t.Errorf("while another asks about the file: got %q, %v", text(frames), err)
 				}
@@ -119,8 +120,8 @@ func TestWhatWasWarmedIsKnownAtOnce(t *testing.T) {
 	}
 }
 
-// An errand that waits for a search is repeated when the search ends. Meanwhile the symbols of a
-// file found earlier answer provisionally.
+// An errand that waits for a search must be repeated when the search ends. Until then, known must
+// return the symbols of a file on this machine, and ErrPending.
 func TestWarmingWaitsForTheSearch(t *testing.T) {
 	f := build(t, "shop", source)
 	stripped := f.variant(t, "--strip-debug")
@@ -151,7 +152,8 @@ func TestWarmingWaitsForTheSearch(t *testing.T) {
 	}
 }
 
-// A miss is known at once. When it is due, the search is repeated in the background.
+// A miss must be returned at once. When another search is due, the next question must start it in
+// the background.
 func TestAMissIsKnownAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
