@@ -15,9 +15,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A score is the base-2 logarithm of a ratio: a fact's probability at the true load bias, divided
-// by its probability at a wrong bias. forCall is 4 because about one in 25 addresses in code
-// follows a call.
+// Scores of facts: how much a fact supports a bias. A score is the base-2 logarithm of the fact's
+// probability at the true load bias, divided by its probability at a wrong bias. forCall is 4
+// because about one in 25 addresses in code follows a call.
 const (
 	forCall     = 4
 	againstCall = -5 // 2 % of the frames that look like callers are not callers
@@ -61,7 +61,7 @@ const (
 	symbolSize   = 512 // bytes of symbol tables that are searched for one unit
 )
 
-// A candidate is a possible load bias of an epoch.
+// A candidate is a possible load bias of an epoch, with its scores.
 type candidate struct {
 	bias  uint64
 	code  int32 // score of the epoch's addresses
@@ -90,7 +90,7 @@ func (s *solver) spendWork(n int) bool {
 	return true
 }
 
-// demangledName returns a symbol's name as reports spell it.
+// demangledName returns a symbol's name in the form that reports have, and counts the work.
 func (s *solver) demangledName(name string) string {
 	s.work += demangleWork
 	return s.demangle(name)
@@ -118,8 +118,9 @@ func (s *solver) solveEpoch(e *epoch) bool {
 	return e.located
 }
 
-// solveAll searches in rounds, until a round locates no object: each located object may help to
-// locate others. A file still doubted at the end is not the file that ran.
+// solveAll searches for the biases of all objects, in rounds: each located object may help to
+// locate others. It stops after a round that locates no object. Files that are still doubted then
+// are not the ones that ran.
 func (s *solver) solveAll(p *process) {
 	for before := -1; len(p.places) != before; {
 		before = len(p.places)
@@ -214,7 +215,8 @@ func (e *epoch) dropCandidates(out func(candidate) bool) {
 	e.keepBytes((len(e.left) - before) * candidateSize)
 }
 
-// mapBias returns the bias from a Map, if the epoch's addresses agree with it.
+// mapBias returns the bias that a Map gives for the epoch's object, if that bias puts the addresses
+// of the epoch into the object.
 func (s *solver) mapBias(e *epoch, f *file) (uint64, bool) {
 	for i := range s.maps {
 		if bias, ok := s.maps[i].bias(e.of.name, f); ok && (isInAny(e.windows, bias) || e.loadedAt(f, bias)) {
@@ -309,8 +311,8 @@ func (s *solver) scoreFacts(e *epoch, f *file) bool {
 	return s.spendWork(len(e.left)*len(e.of.proc.places)/16) && s.scoreOverlaps(e, f) && s.scoreData(e, f) && s.scoreNames(e, f)
 }
 
-// scoreOverlaps scores candidates that overlap another located object. Such a candidate is
-// right only if the other object was unloaded.
+// scoreOverlaps lowers the score of candidates at which the object would overlap another located
+// object. Such a candidate is right only if the other object was unloaded before.
 func (s *solver) scoreOverlaps(e *epoch, f *file) bool {
 	for _, other := range e.of.proc.places {
 		if other.of == e.of {
@@ -344,8 +346,10 @@ func (s *solver) scoreData(e *epoch, f *file) bool {
 	return true
 }
 
-// scoreNames scores each function named in the report as one fact. It ignores a name without a
-// symbol, since the function may be inlined. It returns false if the work limit is exceeded.
+// scoreNames scores each function that the report has for the epoch, as one fact. A candidate is
+// supported if all addresses of the function are in a symbol with its name. A name without a symbol
+// is ignored, since the function may be inlined. scoreNames returns false if the work limit is
+// exceeded.
 func (s *solver) scoreNames(e *epoch, f *file) bool {
 	byName := make(map[string][]uint64) // addresses in each function
 	var names []string
@@ -365,7 +369,8 @@ func (s *solver) scoreNames(e *epoch, f *file) bool {
 			continue
 		}
 		favour, against := nameBits(named), againstName
-		// Valgrind prints several functions as (below main), and some may have no symbol
+		// Valgrind prints (below main) for several functions, of which some have no symbol in a
+		// file without .symtab
 		if fn == "(below main)" && !f.hasSymtab() {
 			against = 0
 		}
@@ -380,8 +385,8 @@ func (s *solver) scoreNames(e *epoch, f *file) bool {
 	return true
 }
 
-// symbolsNamed returns the symbols called name, from known or else from find. ok is false if
-// the work limit is exceeded.
+// symbolsNamed returns the symbols called name, from the cache known. If name is not in the cache,
+// it calls find. ok is false if the work limit is exceeded.
 func (s *solver) symbolsNamed(f *file, known *map[string][]object.Symbol, name string, find func() []object.Symbol) (all []object.Symbol, ok bool) {
 	if all, ok = (*known)[name]; ok {
 		return all, true
@@ -402,8 +407,8 @@ func (f *file) hasSymtab() bool {
 	return ok
 }
 
-// scoreLines compares functions and lines in the report with the symbolizer's answers. It
-// returns true as soon as one candidate leads by margin.
+// scoreLines compares functions and lines in the report with the symbolizer's answers at each
+// candidate. It returns true as soon as the best candidate leads by margin.
 func (s *solver) scoreLines(e *epoch, f *file) bool {
 	scores := make([]int32, min(len(e.left), maxAsked))
 	for e.asked < min(len(e.names), maxAsked/16) && len(e.left) <= maxAsked && s.spendWork(len(e.left)*askedWork) {
@@ -448,8 +453,8 @@ func (n *nameFact) agreement(frames []symbolize.Frame) int {
 	return 0 // the symbol may reach too far, or have several names
 }
 
-// nameBits returns the score for an address in one of these symbols. Smaller symbols score
-// higher.
+// nameBits returns the score of a function whose addresses are in the symbols named. The smaller
+// the symbols are together, the higher the score is.
 func nameBits(named []object.Symbol) int {
 	size := uint64(0)
 	for i := range named {
@@ -468,8 +473,8 @@ func areInside(named []object.Symbol, ips []uint64, bias uint64) bool {
 	return true
 }
 
-// scoreCalls returns the score of facts at a bias. An address that follows no call may be in a
-// signal trampoline, or in code that a signal interrupted.
+// scoreCalls returns the score of facts at a bias. The address of a caller should follow a call. If
+// it does not, a signal handler may end there, or a signal may have interrupted the code.
 func (e *epoch) scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
 	for i := range facts {
 		fact := &facts[i]
@@ -498,8 +503,8 @@ func (e *epoch) scoreCalls(facts []ipFact, f *file, bias uint64) (score int32) {
 	return score
 }
 
-// isInterrupted reports whether a signal interrupted the code of a fact. The next inner frame
-// is then the trampoline that ends the handler.
+// isInterrupted reports whether a signal interrupted the code at the address of a fact. In that
+// case, the next inner frame is the trampoline that ends the signal handler.
 func (e *epoch) isInterrupted(fact *ipFact, f *file, bias uint64) (is bool) {
 	if fact.innerOf == e.of {
 		return f.endsHandler(fact.inner + 1 - bias)
@@ -577,9 +582,10 @@ func (f *file) callsFunction(addr, callee uint64) bool {
 	return addr+uint64(int64(int32(binary.LittleEndian.Uint32(code[1:])))) == start
 }
 
-// checkBias locates the epoch, unless too few addresses of callers follow a call: then the file is
-// not the one that ran. Code that a signal interrupted follows no call. Until the object with the
-// handler's trampoline is located, the file is only doubted.
+// checkBias locates the epoch at bias, unless too few addresses of callers follow a call. If too
+// few do, the file is not the one that ran. Code that a signal interrupted follows no call. If such
+// interruptions could explain the addresses, but the object of the next inner frame is not located
+// yet, the file is only doubted.
 func (e *epoch) checkBias(f *file, bias uint64, by string) {
 	calls, others, open := 0, 0, 0
 	for i := range e.ips {

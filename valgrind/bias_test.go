@@ -224,8 +224,8 @@ func TestSpecialCodeIsKnown(t *testing.T) {
 	}
 }
 
-// Each process may have 100,000 candidates, but the work must not grow with that number for each
-// process.
+// Each process may have 100,000 candidates, but the work must grow with the report, not with the
+// candidates of all processes.
 func TestWorkOnPlacesGrowsAsTheReport(t *testing.T) {
 	large := writeELF(t, "large.so", elf.EM_X86_64, "", 256<<20)
 	const processes = 500

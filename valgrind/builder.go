@@ -21,7 +21,7 @@ type builder struct {
 	stack  int      // index in items of the open stack, plus 1; 0 if no stack is open
 	holder int      // index in open of the element whose end tag closes the open stack
 
-	// Buffers of the last record, reused for the next one.
+	// buffers of the returned Record, reused for the next one
 	record    Record
 	outItems  []Item
 	outFrames []Frame
@@ -64,7 +64,7 @@ func (b *builder) begin(name string, at int) {
 	}
 }
 
-// resume begins the rest of a record in which these elements are open.
+// resume begins a record that continues a divided record. The given elements are open in it.
 func (b *builder) resume(name string, open []string, at int) {
 	b.name, b.at, b.active, b.continued = name, at, true, true
 	b.open = append(b.open, open...)
@@ -81,8 +81,8 @@ func (b *builder) resume(name string, open []string, at int) {
 	}
 }
 
-// isTooLong reports whether the record must be divided at the given index of the buffer. A
-// frame is divided only if necessary.
+// isTooLong reports whether the record must be divided at the given index of the buffer. Within a
+// frame, it allows a longer record, so that few frames are divided.
 func (b *builder) isTooLong(at int) bool {
 	size := at - b.at
 	if size <= maxRecord && len(b.items) < maxItems && len(b.frames) < maxItems {
@@ -131,8 +131,8 @@ func (b *builder) isInStack() bool {
 	return b.stack > 0 && len(b.open) < maxDepth && b.open[len(b.open)-1] == "stack"
 }
 
-// beginStack ends the open stack, if any, and begins another at this depth. The new stack ends
-// with the element open[holder].
+// beginStack ends the open stack, if any, and begins another stack at this depth. holder is the
+// index in b.open of the element whose end tag will end the new stack.
 func (b *builder) beginStack(depth, holder int) {
 	b.holder = holder
 	b.endStack()

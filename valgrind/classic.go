@@ -40,7 +40,7 @@ type classic struct {
 	frames []textFrame
 }
 
-// A spoken is the state of the output for one process.
+// A spoken holds what was written about one process so far.
 type spoken struct {
 	of       *process
 	begun    bool   // the heading was written
@@ -154,8 +154,8 @@ func (c *classic) lines(before string, text []byte) {
 	}
 }
 
-// write writes a record about the current process. isHeader is set if it has only properties of the
-// process.
+// write writes a record of the current process. isHeader means that the record only describes the
+// process: such a record is not written.
 func (c *classic) write(rec *Record, isHeader bool) {
 	s := c.process()
 	switch {
@@ -268,7 +268,8 @@ func (c *classic) items(rec *Record) {
 	}
 }
 
-// segment writes the heading of a segment of DRD. The XML does not name the segment's thread.
+// segment writes a text of DRD about a segment of a thread. The heading has no thread number, since
+// the XML lacks that number.
 func (c *classic) segment(rec *Record, i int, heading string) {
 	c.line(heading, nil)
 	if i+1 == len(rec.Items) || rec.Items[i+1].Depth <= rec.Items[i].Depth {

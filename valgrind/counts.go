@@ -10,7 +10,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// An errorAt is an error that error counts refer to, with its kind and innermost frames.
+// An errorAt is an error of the report, kept for the error counts at the report's end: its kind and
+// innermost frames.
 type errorAt struct {
 	kind   string
 	frames []Frame // texts are copied; empty without a stack, or if names are long
@@ -67,7 +68,8 @@ func (p *process) keepError(rec *Record) {
 	p.errors[string(number)] = e
 }
 
-// appendErrorKey appends a key that is unique to a kind with these frames.
+// appendErrorKey appends a key for a kind and frames. Errors have equal keys only if their kinds
+// and frames are equal.
 func appendErrorKey(dst, kind []byte, frames []Frame) []byte {
 	text := func(b []byte) {
 		dst = append(binary.AppendUvarint(dst, uint64(len(b))), b...)
@@ -108,7 +110,7 @@ func firstSite(rec *Record) []Frame {
 // closing renders the end of a report: the error counts and the summaries.
 type closing struct{ *renderer }
 
-// findCounted finds the sites of the errors that error counts refer to.
+// findCounted appends to r.sites the innermost frames of the errors that rec counts.
 func (r closing) findCounted(rec *Record) {
 	for i := range rec.Items {
 		if it := &rec.Items[i]; it.Leaf && it.Name == "unique" {
@@ -139,7 +141,8 @@ func (r closing) renderCounts(rec *Record) {
 	})
 }
 
-// renderPlace renders a site within a line, as an element or in package filter's layout.
+// renderPlace renders a site as part of a line: as an element, or as text in package filter's
+// layout.
 func (r closing) renderPlace(s *site) {
 	if s.at != nil && s.at.shown && r.isElement(s) {
 		r.sendElement(markup.PC{Addr: s.addr, Kind: s.kind})

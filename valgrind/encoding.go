@@ -19,8 +19,8 @@ func encodingOf(declaration []byte) string {
 	return string(name[:min(len(name), maxName)])
 }
 
-// isUTF8 reports whether a report in this encoding arrives here as UTF-8. UTF-16 counts, since
-// it is decoded earlier.
+// isUTF8 reports whether the Reader gets a report in this encoding as UTF-8. This includes UTF-16,
+// which is decoded earlier.
 func isUTF8(encoding string) bool {
 	switch strings.ToUpper(encoding) {
 	case "", "UTF-8", "UTF8", "US-ASCII", "ASCII", "UTF-16", "UTF-16LE", "UTF-16BE":

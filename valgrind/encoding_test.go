@@ -10,8 +10,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// ISO 8859-1 is converted to UTF-8. Bytes in another encoding are unchanged, which is reported
-// once. The program's text between records is never converted.
+// A report in ISO 8859-1 must be converted to UTF-8. Bytes in an unsupported encoding must be
+// unchanged, and the encoding must be reported once. Text of the program between records must never
+// be converted.
 func TestEncodingsOfReports(t *testing.T) {
 	const body = "\n<valgrindoutput>\n<protocolversion>4</protocolversion>\n<pid>7</pid>\n<tool>memcheck</tool>\ncaf\xe9 printed\n" +
 		"<error><unique>0x0</unique><kind>InvalidRead</kind><what>na\xefve &#233;</what><stack>\n" +

@@ -96,14 +96,15 @@ func overlaps(a *file, biasA uint64, b *file, biasB uint64) bool {
 	return false
 }
 
-// overlaps reports whether two objects cannot have been loaded at the same time.
+// overlaps reports whether the objects of two epochs share an address, so that they cannot have
+// been loaded at the same time.
 func (e *epoch) overlaps(other *epoch) bool {
 	return e != other && overlaps(e.of.file, e.bias, other.of.file, other.bias)
 }
 
-// findSymbols returns at most maxNames symbols that Valgrind prints as fn. Names match with or
-// without a version, demangled or not, or if they replace fn. If the search reaches
-// maxDemangled, it returns none, since some may be missing.
+// findSymbols returns at most maxNames symbols that Valgrind prints as fn. The symbol's name may
+// have a version, may be mangled, or may be the name of Valgrind's replacement for fn. If the
+// search demangles maxDemangled names, findSymbols returns no symbols, since some may be missing.
 func (f *file) findSymbols(fn string, demangle func(string) string) (all []object.Symbol) {
 	same := func(name string) bool { return name == fn }
 	if fn == report.BelowMain {
@@ -138,8 +139,8 @@ func (f *file) findSymbols(fn string, demangle func(string) string) (all []objec
 	return all
 }
 
-// identifier returns the last identifier in a function's name, which the mangled name contains
-// too. It returns a mangled name unchanged, and "" for an operator.
+// identifier returns the last identifier in a function's name. The mangled name contains the same
+// identifier. If fn is a mangled name, identifier returns fn, and for an operator it returns "".
 func identifier(fn string) string {
 	if i := strings.Index(fn, "operator"); i >= 0 {
 		return ""
@@ -167,8 +168,8 @@ func identifier(fn string) string {
 	return string(word)
 }
 
-// replacedName returns the function that a symbol in Valgrind's libraries replaces. It returns
-// malloc for _vgr10010ZU_libcZdsoZa_malloc.
+// replacedName returns the name of the function that a symbol in Valgrind's libraries replaces. For
+// example, it returns malloc for _vgr10010ZU_libcZdsoZa_malloc.
 func replacedName(name string) (string, bool) {
 	if !strings.HasPrefix(name, "_vg") || len(name) < 12 || name[3] != 'r' && name[3] != 'w' {
 		return "", false

@@ -44,12 +44,13 @@ type run struct {
 	// threads holds the stacks that created threads, by Helgrind's thread number.
 	threads map[string]findings.Trace
 
-	// stub is set if the report ends after the command line: a forked child runs a program that
-	// Valgrind does not trace. Other reports continue with the state RUNNING.
+	// stub is set while the command line is the last record of the report. A report that ends there
+	// is of a forked child whose program Valgrind does not trace. In other reports, the state
+	// RUNNING follows.
 	stub bool
 }
 
-// A counted is an error that the error counts refer to.
+// A counted is an error of a process, with its number of occurrences in the last error counts.
 type counted struct {
 	finding *findings.Finding
 	count   uint64 // occurrences in the last error counts
@@ -129,8 +130,9 @@ func (f *finder) runOf(p *process) *run {
 	return r
 }
 
-// describe updates the facts about a process. After an exec, the old program's report has no
-// end: it is complete if another report with its PID follows.
+// describe copies the tool, PID and command of a process into the findings. If an earlier report
+// has this PID, describe marks that report as complete: it has no end, because the process has
+// executed another program.
 func (f *finder) describe(p *process) {
 	r := f.runOf(p)
 	to := f.to.Process(r.number)
@@ -171,8 +173,9 @@ func (f *finder) forget() {
 	}
 }
 
-// complete marks the report of a process as complete if its state is FINISHED. It is called when
-// the document has ended: the state alone proves nothing, since leaks follow it.
+// complete marks the report of a process as complete if its state is FINISHED. It must be called
+// only at the end of the document: leaks follow the state, so the state alone does not show that
+// the report is complete.
 func (f *finder) complete(p *process) {
 	r := f.runOf(p)
 	if to := f.to.Process(r.number); to != nil && r.finished {
@@ -197,7 +200,8 @@ func (f *finder) addError(rec *Record, x *findings.Finding) {
 	}
 }
 
-// count sets how often errors occurred. Error counts include all occurrences so far.
+// count updates the occurrences of errors from a record of error counts. Each record counts all
+// occurrences so far.
 func (f *finder) count(rec *Record) {
 	r := f.runOf(f.t.cur)
 	var n uint64
@@ -362,7 +366,7 @@ func (f *finder) signal(rec *Record) *findings.Finding {
 	return x
 }
 
-// clean returns the words of a text, separated by single spaces.
+// clean returns text with a single space between words, and none at its ends.
 func clean(text []byte) string {
 	if isClean(text) {
 		return string(text)

@@ -81,7 +81,8 @@ func TestFindingsOfReports(t *testing.T) {
 	})
 }
 
-// The frames must equal those of the JSON report, which another test compares with Valgrind's own.
+// The findings must have the frames of the JSON report, which another test compares with Valgrind's
+// own frames.
 func TestFindingsOfStrippedPrograms(t *testing.T) {
 	for _, name := range []string{"lines", "names"} {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +134,8 @@ func TestCutReportsAreNotComplete(t *testing.T) {
 	}
 }
 
-// The stacks that created the threads follow the stacks of both accesses.
+// The traces of a race must be the stacks of both accesses, followed by the stacks that created the
+// threads.
 func TestThreadsOfARaceAreTraces(t *testing.T) {
 	stack := func(ip, fn string) string {
 		return "<stack><frame><ip>" + ip + "</ip><obj>/bin/a</obj><fn>" + fn + "</fn></frame></stack>"

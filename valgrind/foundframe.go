@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A sharing holds frames and stacks that findings of a process share. Frames take most of the
-// memory of findings, and few frames differ.
+// A sharing holds frames and stacks that are used by several findings of a process. Frames take
+// most of the memory of findings, and many findings have the same frames.
 type sharing struct {
 	sites  map[siteKey]*sharedSite
 	bytes  int    // approximate memory of the sites
@@ -16,13 +16,14 @@ type sharing struct {
 	stacks [sharedStacks][]*findings.TraceFrame
 }
 
-// A siteKey distinguishes most sites of a process. at and rel are set for located sites.
+// A siteKey is the key of a shared site. Few sites of a process have the same key. at and rel are
+// set only for located sites.
 type siteKey struct {
 	ip, line, rel uint64
 	at            *epoch
 }
 
-// A sharedSite is a site with its frames in the findings.
+// A sharedSite is a site with the frames that findings have for it.
 type sharedSite struct {
 	from    []sharedFrame // the frames in the report
 	frames  []*findings.TraceFrame
@@ -35,7 +36,7 @@ type sharedSite struct {
 	oneFrame [1]findings.TraceFrame
 }
 
-// A sharedFrame holds the texts of a frame of a report.
+// A sharedFrame holds copies of the texts of one frame in a report.
 type sharedFrame struct {
 	object, fn, source string
 	dir                int // length of the folder in source
@@ -65,7 +66,7 @@ func (s *sharing) site(k siteKey, frames []Frame) *sharedSite {
 	return known
 }
 
-// is reports whether f has the texts of s and a numeric address.
+// is reports whether f has a numeric address and the same texts as s.
 func (s *sharedFrame) is(f *Frame) bool {
 	file := s.source
 	if s.dir > 0 {
@@ -112,7 +113,7 @@ func (s *sharing) newSite(frames []Frame, object string) *sharedSite {
 	return site
 }
 
-// trace sets the frames of s to n zero frames, and returns them for the caller to fill.
+// trace makes n frames for s, all zero, and returns them for the caller to fill.
 func (s *sharedSite) trace(n int) []findings.TraceFrame {
 	if n != 1 {
 		all := make([]findings.TraceFrame, n)
@@ -166,8 +167,8 @@ func (f *finder) frames(frames []Frame) []*findings.TraceFrame {
 	return f.shared.stack(f.stack)
 }
 
-// traceOf returns the symbolizer's frames of a site if they improve on the report's, and otherwise
-// the report's frames.
+// traceOf returns the frames of a site for a finding: the symbolizer's frames if they improve on
+// the report's frames, otherwise the report's.
 func (f *finder) traceOf(s *site) []*findings.TraceFrame {
 	last := &s.frames[len(s.frames)-1]
 	k := siteKey{ip: last.IP, line: last.Line, at: s.at}
@@ -228,8 +229,9 @@ func (f *finder) traceOf(s *site) []*findings.TraceFrame {
 	return site.frames
 }
 
-// reported converts a frame of the report, from, and keeps its names. text holds copies of its
-// texts. got, the symbolizer's answer, may be nil.
+// reported converts a frame of the report to a frame of package symbolize, and keeps its names. The
+// parameter text has copies of its texts. The linkage name may be from the symbolizer's answer got,
+// which may be nil.
 func (f *finder) reported(from *Frame, text *sharedFrame, got *answer) (to symbolize.Frame) {
 	to.Func = text.fn
 	to.Linkage = got.linkageFor(from)

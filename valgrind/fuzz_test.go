@@ -103,7 +103,7 @@ func FuzzValgrind(f *testing.F) {
 // frameLine matches the line of a function in a stack, but not of an inlined call.
 var frameLine = regexp.MustCompile(`(?m)^ *#\d+    |\{\{\{bt:\d+:0x`)
 
-// opens reports whether data may begin an element that the text after data belongs to.
+// opens reports whether text after data may belong to an element that begins in data.
 func opens(data []byte) bool {
 	for _, s := range []string{"<!", "<?", "usercomment", "rawtext", "threadname", "<"} {
 		if i := bytes.LastIndex(data, []byte(s)); i >= 0 && (s != "<" || !bytes.Contains(data[i:], []byte(">"))) {
@@ -113,7 +113,8 @@ func opens(data []byte) bool {
 	return false
 }
 
-// resets counts the resets that begin a process, without the resets before maps.
+// resets counts the resets in text that begin a process. It does not count a reset directly before
+// a module.
 func resets(text string) (n int) {
 	var s markup.Scanner
 	text = strings.ReplaceAll(text, "{{{reset}}}\n{{{module", "{{{module")

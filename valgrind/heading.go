@@ -71,8 +71,8 @@ func (r *renderer) renderOptions(rec *Record) {
 	}
 }
 
-// renderHeading renders the first line of an error. It returns the name of the item that the
-// line replaces, or "".
+// renderHeading renders the first line of an error. It returns the name of the item whose text is
+// in that line, or "" without such an item. The caller must not render that item again.
 func (r *renderer) renderHeading(rec *Record) (took string) {
 	if rec.Continued {
 		return ""

@@ -11,8 +11,8 @@ type leafText struct {
 
 const versionTag = "<protocolversion>"
 
-// leafAt finds the end of the text that begins at from, in an element of this name and kind. The
-// element is not a leaf if another element begins in it.
+// leafAt finds the end of the text that begins at from, in an element with this name and kind. If
+// another element begins in the text, isLeaf of the result is false.
 func (l *lexer) leafAt(name string, k kind, from int) (t leafText) {
 	switch name {
 	case "usercomment":
@@ -47,7 +47,7 @@ func (l *lexer) leafAt(name string, k kind, from int) (t leafText) {
 		switch {
 		case l.isEndTag(i, name):
 			return leafText{end: i, next: i + len(name) + 3, isLeaf: true}
-		// the documentation omits the end tag here
+		// a second start tag ends the element: Valgrind's documentation omits the end tag
 		case name == "protocolversion" && !l.short && l.has(i, versionTag):
 			return leafText{end: i, next: i + len(versionTag), isLeaf: true}
 		case k == unknown && !l.short:
@@ -62,8 +62,9 @@ func (l *lexer) leafAt(name string, k kind, from int) (t leafText) {
 	}
 }
 
-// cutLeaf returns a text that the end of the view cuts off, without the beginning of its end tag.
-// If at least two bytes of the end tag are present, the text is not cut.
+// cutLeaf returns the text of an element that the end of the view cuts off. If the beginning of the
+// end tag is there, the text ends before it. If two or more bytes of the end tag are there, the
+// text is whole.
 func (l *lexer) cutLeaf(name string, from int) leafText {
 	end := len(l.view)
 	for n := min(len(name)+2, end-from); n > 0; n-- {
@@ -119,8 +120,9 @@ func (l *lexer) isStructure(at int) bool {
 	return k != unknown
 }
 
-// userCommentAt finds the end of --xml-user-comment, which may contain anything. The comment ends
-// at the first end tag before another part of the report, or else at the first end tag.
+// userCommentAt finds the end of the text of --xml-user-comment, which may contain anything, even
+// end tags. The text ends at the first end tag that another part of the report follows. If there is
+// none, it ends at the first end tag.
 func (l *lexer) userCommentAt(from int) (t leafText) {
 	size := len(marks[userEnd])
 	for {
@@ -170,7 +172,7 @@ func (l *lexer) isPart(i int) bool {
 	return k == topLevel && (nameAt == 1 || string(name) == document)
 }
 
-// sectionsAt finds the end of a text that consists of CDATA sections.
+// sectionsAt finds the end of a text that consists only of CDATA sections and blanks.
 func (l *lexer) sectionsAt(from int) (t leafText) {
 	const tag = "</rawtext>"
 	i := from

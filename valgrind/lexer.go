@@ -2,8 +2,9 @@ package valgrind
 
 import "bytes"
 
-// A lexer holds the bytes not yet handed over, and finds the end of the token at its position. If a
-// result depends on later bytes, the lexer sets short, and the result is meaningless.
+// A lexer holds the bytes that are not passed on yet, and finds the end of the token at its
+// position. If a result depends on bytes that are not written yet, the lexer sets short, and the
+// caller must ignore the result.
 type lexer struct {
 	buf  []byte
 	pos  int // index in buf of the next token, or of the blanks before it
@@ -15,7 +16,8 @@ type lexer struct {
 	short bool   // the token at pos needs bytes beyond the view
 
 	none [len(marks)]gap // by mark: a range of buf without the mark
-	// whole CDATA sections of the text that begins at sections.from; empty if there are none
+	// range of the whole CDATA sections found so far in the text that begins at sections.from;
+	// empty if there are none
 	sections gap
 
 	lines int // line ends in the blanks between two records, so far
@@ -25,9 +27,9 @@ type lexer struct {
 	work int // bytes examined or moved; a test compares this with the bytes written
 }
 
-// add appends p. It first drops the bytes before keep, which were handed over, if they are the
-// whole buffer. To avoid growth, it also drops them if they are at least half of the buffer.
-// Positions move down by moved, the number of bytes dropped.
+// add appends p. It drops the bytes before keep, which were passed on, if no other bytes are in the
+// buffer. If the buffer would have to grow, it also drops them if they are at least half of the
+// buffer. moved is the number of dropped bytes, by which all positions become smaller.
 func (l *lexer) add(p []byte, keep int) (moved int) {
 	if stays := len(l.buf) - keep; keep > 0 && (stays == 0 || len(l.buf)+len(p) > cap(l.buf) && keep >= stays) {
 		l.buf = l.buf[:copy(l.buf, l.buf[keep:])]
@@ -60,15 +62,15 @@ func (l *lexer) lookAt(at int, final bool) {
 	l.short = false
 }
 
-// needsMore records that a result depends on the byte after the view. It reports whether that byte
-// may follow.
+// needsMore is called if a result depends on the byte after the view. It sets short and returns
+// true if that byte may still follow.
 func (l *lexer) needsMore() bool {
 	l.short = l.short || !l.final
 	return !l.final
 }
 
-// skipBlanks returns the range of new blanks. Within a record, NUL is a blank too, and the
-// position moves past the blanks.
+// skipBlanks returns the range of the blanks that no earlier call has skipped. Within a record, NUL
+// is a blank too, and skipBlanks moves the position past the blanks.
 func (l *lexer) skipBlanks(inRecord bool) (from, end int) {
 	from = max(l.pos, l.word)
 	end = from
@@ -238,11 +240,11 @@ var marks = [...]string{
 
 const cdataBegin = "<![CDATA["
 
-// A gap is a part of buf that need not be searched again. It is empty if from equals to.
+// A gap is a range of buf that need not be searched again.
 type gap struct{ from, to int }
 
-// find returns the index of the first mark at or after from, or -1. It skips the gap in which
-// an earlier search found none.
+// find returns the index of the first mark at or after from in the view, or -1. It does not search
+// a range again in which an earlier search found no mark.
 func (l *lexer) find(m mark, from int) int {
 	g := &l.none[m]
 	if from < g.from || from > g.to {

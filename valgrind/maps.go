@@ -16,7 +16,7 @@ type Map struct {
 	starts []start
 }
 
-// A start is a line of /proc/PID/maps.
+// A start is the beginning of a mapping, from a line of /proc/PID/maps.
 type start struct {
 	name         string
 	addr, offset uint64

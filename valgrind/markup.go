@@ -106,9 +106,8 @@ func (r *renderer) findSites(rec *Record) {
 	r.writeMapsFor(r.sites)
 }
 
-// writeMapsFor writes the maps that these sites need. If two objects had the same addresses at
-// different times, it writes only the first object's maps, and renderStack writes the second
-// object's.
+// writeMapsFor writes the maps that these sites need. If objects of two sites overlap, it writes
+// only the maps of the first. renderStack calls it again with the sites of each stack.
 func (r *renderer) writeMapsFor(sites []site) {
 	missing := func(s *site) bool { return s.at != nil && !s.at.shown && r.isElement(s) }
 	if !slices.ContainsFunc(sites, func(s site) bool { return missing(&s) }) {
@@ -126,8 +125,8 @@ func (r *renderer) writeMapsFor(sites []site) {
 	r.writeMaps(needed...)
 }
 
-// A stackSites is the range of the sites of one stack. frame is the index of the stack's first
-// frame in the record.
+// A stackSites is the range of one stack's sites in renderer.sites. frame is the index of the
+// stack's first frame in the record.
 type stackSites struct{ frame, from, to int }
 
 // reset writes a reset, which ends all maps.
@@ -141,9 +140,9 @@ func (r *renderer) reset() {
 	r.flush()
 }
 
-// writeMaps writes the modules and maps that dst lacks. The objects must not overlap each
-// other. A reset comes first if an object replaces an earlier one, since other filters ignore
-// overlapping maps.
+// writeMaps writes the modules and maps that dst does not have yet. The given objects must not
+// overlap each other. If one of these objects overlaps an object at dst, writeMaps first writes a
+// reset, since other filters ignore overlapping maps.
 func (r *renderer) writeMaps(all ...*epoch) {
 	if slices.ContainsFunc(all, func(e *epoch) bool { return !e.shown && slices.ContainsFunc(r.shown, e.overlaps) }) {
 		r.reset()
@@ -195,9 +194,9 @@ func (r *renderer) renderStack(it *Item) {
 }
 
 // isElement reports whether a site becomes an element. The site must be located. Without a
-// symbolizer, or with Options.Elements, its file must have a build ID. Otherwise, for a named site,
-// the symbolizer must have more than the report. For an unnamed site, it must be possible that a
-// symbol covers the address.
+// symbolizer, or with Options.Elements, its file must have a build ID. Otherwise, a named site
+// becomes an element if the symbolizer's answer improves on the report. An unnamed site becomes an
+// element unless it is known that no symbol covers its address.
 func (r *renderer) isElement(s *site) bool {
 	if s.at == nil {
 		return false

@@ -60,8 +60,8 @@ func markupOf(t testing.TB, input []byte, block int, o Options) string {
 	return out.String()
 }
 
-// Each script has a report, its markup and its diagnostics. If they differ after ReadAhead, the
-// script has both.
+// Each script has a report, and the expected markup with diagnostics. If the result after ReadAhead
+// is different, the script has that result, too.
 func TestMarkupReadsLikeTheReport(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("testdata", "markup", "*.txtar"))
 	if err != nil || len(names) == 0 {
@@ -115,7 +115,7 @@ func TestMarkupReadsLikeTheReport(t *testing.T) {
 	}
 }
 
-// All text of a report is in its markup. Text that the report repeats need only be there once.
+// The markup must contain all text of a report. Text that the report repeats may occur once.
 func TestTextLosesNothing(t *testing.T) {
 	scripts(t, func(t *testing.T, input []byte) {
 		text := markupOf(t, input, len(input), Options{})

@@ -2,7 +2,7 @@ package valgrind
 
 import "testing"
 
-// The binary search for an element needs a sorted table.
+// elementNamed must find each element by its name. Its binary search needs a sorted table.
 func TestElementsAreFoundByTheirNames(t *testing.T) {
 	for _, e := range elements {
 		if name, kind := elementNamed([]byte(e.name)); name != e.name || kind != e.kind {

@@ -23,8 +23,8 @@ func newNamer(o *Options, t *tracker) *namer {
 	return &namer{o: o.report(), t: t, answers: t.answers}
 }
 
-// all yields the sites of a stack, with the symbolizer's frames if they have more than the
-// report's. It first starts the search for all debug files.
+// all yields the sites of a stack, with the symbolizer's frames if these improve on the report's.
+// Before the first site, it starts the search for the debug files of all sites without a line.
 func (n *namer) all(stack []Frame) iter.Seq2[*site, []symbolize.Frame] {
 	return func(yield func(*site, []symbolize.Frame) bool) {
 		n.sites = n.t.appendSites(n.sites[:0], stack)
@@ -47,8 +47,8 @@ func lacksLine(s *site) bool {
 	return len(s.frames) == 1 && f.Line == 0 && f.File == nil && f.Dir == nil
 }
 
-// answerOf returns the symbolizer's frames for a site, if they have more than the report's. It
-// counts sites with and without a name.
+// answerOf returns the symbolizer's frames for a site, if they improve on the report's frames. It
+// also counts named and unresolved sites.
 func (n *namer) answerOf(s *site) []symbolize.Frame {
 	last := &s.frames[len(s.frames)-1]
 	var why error

@@ -52,7 +52,8 @@ func biasesOf(p *process) map[string]uint64 {
 	return all
 }
 
-// Places finds the same biases from the frames of a report as from its XML, and names the frames.
+// From the frames of a report, Places must find the same biases as a tracker from the report's XML.
+// It must also name the frames.
 func TestPlacesOfFramesAreThoseOfReports(t *testing.T) {
 	for _, name := range []string{"names", "lines"} {
 		t.Run(name, func(t *testing.T) {
@@ -99,8 +100,8 @@ func (r *Reader) write(input []byte) error {
 	return r.Close()
 }
 
-// A frame with a function in the report is unchanged. A frame without an object, or whose object
-// file is missing, is counted.
+// A frame with a function in the report must be unchanged and not counted. A frame without an
+// object, or whose object file is missing, must be counted as unresolved.
 func TestPlacesCountWhatStaysUnresolved(t *testing.T) {
 	var messages []string
 	var failed []symbolize.Unresolved

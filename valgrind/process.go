@@ -48,7 +48,8 @@ type loaded struct {
 	epochs []*epoch // periods at different load addresses, in order of appearance
 }
 
-// An epoch is the period during which an object is loaded at one address.
+// An epoch is a period in which an object was loaded at one address, with the facts about its load
+// bias.
 type epoch struct {
 	of *loaded
 	facts
@@ -67,7 +68,8 @@ type epoch struct {
 	number uint64 // number of its module at the sink
 }
 
-// The facts of an epoch are the report's facts about its object during that period.
+// facts are the addresses and names that the report has for an object during an epoch. The epoch's
+// bias is inferred from them.
 type facts struct {
 	windows []window // biases that put every address into code; nil means any
 	ips     []ipFact
@@ -77,7 +79,7 @@ type facts struct {
 	named   map[nameKey]struct{} // all of names
 }
 
-// A search is the progress of the search for an epoch's bias.
+// A search holds the state of the search for an epoch's bias, between two tries.
 type search struct {
 	left      []candidate // remaining candidates, best first
 	counted   int         // facts of ips included in the candidates' scores
@@ -89,9 +91,9 @@ type search struct {
 // A window is an interval of biases, both ends included.
 type window struct{ from, to uint64 }
 
-// An ipFact is a code address in a stack. A caller's address is one byte before the return
-// address. Frames of a signal trampoline and of interrupted code look like callers: only the
-// trampoline's bytes distinguish them.
+// An ipFact is a code address in a stack. The address of a caller is one byte before the return
+// address. Signal trampolines and interrupted code look like callers in a report: only the code of
+// the trampoline shows the difference.
 type ipFact struct {
 	ip      uint64
 	caller  bool    // the frame is not the first of its stack
@@ -99,8 +101,8 @@ type ipFact struct {
 	innerOf *loaded // object of that frame; nil if the report has none
 }
 
-// A factKey distinguishes facts about one object. It omits the inner frame's address if that
-// frame is in another object.
+// A factKey identifies a fact about an object, to find repeated facts. It omits the inner frame's
+// address if that frame is in another object.
 type factKey struct {
 	ip, inner uint64 // inner is 0 if it is in another object
 	caller    bool
@@ -113,7 +115,7 @@ func (f *ipFact) key(o *loaded) factKey {
 	return factKey{f.ip, f.inner, f.caller}
 }
 
-// A nameFact is the function and the line of an address in a report.
+// A nameFact is the function and the line that the report has for an address.
 type nameFact struct {
 	ip   uint64
 	fn   string
@@ -126,7 +128,7 @@ type nameKey struct {
 	fn string
 }
 
-// A dataFact is an address in a variable.
+// A dataFact is an address that the report places in a variable.
 type dataFact struct {
 	addr, offset uint64 // offset is the distance from the variable's beginning
 	name         string
@@ -273,8 +275,9 @@ func (p *process) learnFrame(f *Frame, caller bool, inner *Frame) {
 	}
 }
 
-// addFact returns the epoch of a fact, and adds the fact unless the epoch's bias is known. It
-// returns nil without a file, for a fact about data, or if there is no room for another epoch.
+// addFact returns the epoch to which a fact belongs. It adds the fact unless the epoch is located.
+// It returns nil if the object has no usable file, if the address is in data, or if there is no
+// room for another epoch.
 func (o *loaded) addFact(fact ipFact) *epoch {
 	f := o.file
 	if f.Err != nil {
@@ -307,8 +310,8 @@ func (o *loaded) addFact(fact ipFact) *epoch {
 	return e
 }
 
-// addFact narrows the windows by a fact, and keeps the fact if it is new and there is room. If
-// no bias agrees with all facts, it changes nothing and returns false.
+// addFact narrows e.windows to the biases that put the fact's address into code. It keeps the fact
+// if it is new and there is room. If no bias is left, addFact changes nothing and returns false.
 func (e *epoch) addFact(fact ipFact, f *file) bool {
 	key := fact.key(e.of)
 	slot := &e.recent[fact.ip%uint64(len(e.recent))]
@@ -334,15 +337,15 @@ func (e *epoch) addFact(fact ipFact, f *file) bool {
 	return true
 }
 
-// isData reports whether all addresses of an epoch are data: they fit the object at another
-// epoch's bias. A program may jump to data, and the unwinding of a broken stack may find an
-// address of data.
+// isData reports whether all addresses of an epoch are in the object at the bias of another,
+// located epoch. They are then addresses of data: a program may jump to data, and a broken stack
+// may lead to such an address.
 func (e *epoch) isData(f *file) bool {
 	return slices.ContainsFunc(e.of.epochs, func(other *epoch) bool { return other.located && e.loadedAt(f, other.bias) })
 }
 
-// mayBeData reports whether the addresses of an epoch may be in data. They then fit the usual
-// bias, or the bias of another epoch with more callers.
+// mayBeData reports whether the addresses of an epoch may be in data. This is so if they are in the
+// object at its usual bias, or at a possible bias of another epoch with more callers.
 func (e *epoch) mayBeData(f *file) bool {
 	if usual := e.of.usualBias(); usual%page == 0 && !isInAny(e.windows, usual) && e.loadedAt(f, usual) || e.isData(f) {
 		return true

@@ -9,8 +9,9 @@ import (
 // function take as soon as the record's end is written. It accepts any bytes, and returns only
 // errors of take. A Reader is for one goroutine.
 //
-// A token (a tag, a text with its end tag, a line of text) is read as if the report were whole. If
-// the lexer needs more bytes, the state is unchanged, and the next Write reads the token again.
+// A token is a tag, a text with its end tag, or a line of text. Reading a token either succeeds or
+// changes nothing: if the lexer needs more bytes, the next Write reads the token again. So the
+// result does not depend on the size of the blocks.
 type Reader struct {
 	take func(*Record) error
 	err  error
@@ -53,7 +54,7 @@ func (r *Reader) Close() error {
 	return r.err
 }
 
-// add appends p to the buffer, which still holds the current record.
+// add appends p to the buffer. It keeps the bytes of the current record, and the blanks before it.
 func (r *Reader) add(p []byte) {
 	keep := r.in.pos
 	if r.rec.active {
@@ -97,8 +98,9 @@ func (r *Reader) parse(final bool) {
 	}
 }
 
-// zeros skips NUL bytes between records. They arise if a process writes at its old position
-// after another has truncated the file. A run of zeros becomes one record without a name.
+// zeros skips NUL bytes between records, and passes on one record without a name for each run of
+// them. Such bytes arise if a process writes at its old position after another process has
+// truncated the file.
 func (r *Reader) zeros(from int) {
 	end := r.in.endOfZeros(from)
 	r.in.advance(end)
@@ -112,7 +114,7 @@ func (r *Reader) zeros(from int) {
 // text reads one line of text outside of records, or the text between two elements of a record.
 func (r *Reader) text() {
 	in := &r.in
-	// the text includes the blanks at the beginning of its line
+	// the text begins after the last line end of the blanks before it
 	if !r.rec.active && in.seek <= in.pos {
 		in.pos += bytes.LastIndexByte(in.buf[in.pos:in.word], '\n') + 1
 	}
@@ -121,7 +123,7 @@ func (r *Reader) text() {
 	}
 }
 
-// notTag reads the '<' at the current position as text.
+// notTag reads text that begins with the '<' at the current position.
 func (r *Reader) notTag() {
 	r.in.seek = max(r.in.seek, r.in.pos+1)
 	r.text()
@@ -198,7 +200,7 @@ func (r *Reader) instruction() {
 	}
 }
 
-// declaration reads a comment, or a CDATA section, whose content is text.
+// declaration reads a comment or a CDATA section. The content of a section becomes text.
 func (r *Reader) declaration() {
 	in := &r.in
 	isComment, isSection := in.has(in.pos, "<!--"), in.has(in.pos, cdataBegin)
@@ -217,7 +219,7 @@ func (r *Reader) declaration() {
 		next = in.nextError(in.pos)
 	}
 	switch {
-	// the program printed the beginning of a comment, without an end
+	// an error element begins before the end, so the '<' is text of the program
 	case next >= 0 && (at < 0 || next < at):
 		r.notTag()
 	case at < 0:
@@ -292,8 +294,9 @@ func (r *Reader) startTag(tag []byte, size int) {
 	}
 }
 
-// addLeaf adds an element that contains only text, and passes on the record if the element is the
-// whole record. A cut text never becomes part of a frame: half an address is not an address.
+// addLeaf adds an element that contains only text. If the element is the whole record, addLeaf
+// passes the record on. A cut text is never stored in a frame, since half an address is not an
+// address.
 func (r *Reader) addLeaf(name string, s span, text []byte, isCut bool) {
 	if isCut || !r.rec.addToFrame(name, s, text) {
 		r.rec.addLeaf(name, s)
@@ -310,8 +313,8 @@ func (r *Reader) cutOff() {
 	}
 }
 
-// carryOn passes on the first part of a record that is too long to keep. The rest follows as its
-// continuation.
+// carryOn passes on the first part of a record that is too long to keep. Then it begins another
+// record for the rest.
 func (r *Reader) carryOn() {
 	name, open := r.rec.name, slices.Clone(r.rec.open)
 	r.rec.rest = open

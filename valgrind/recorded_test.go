@@ -49,8 +49,9 @@ var (
 	pid          = regexp.MustCompile(`"pid":\d+,`) // missing in the first records
 )
 
-// Each report is also resolved after ReadAhead. The expected biases are from Valgrind's log. They
-// must be inferred from names, lines and data in the report, from calls, and from signal handlers.
+// The load biases must be inferred from names, lines and data in the report, from calls, and from
+// signal handlers. The expected biases are from Valgrind's log. After ReadAhead, the output must be
+// the same.
 func TestRecordedReportsAreResolvedWithoutValgrind(t *testing.T) {
 	for _, name := range []string{"names", "lines"} {
 		t.Run(name, func(t *testing.T) {
@@ -139,8 +140,8 @@ func checkBiases(t *testing.T, name, out string) {
 	}
 }
 
-// The report has a single name, line or variable in an object. At any other bias, the address of
-// this fact would be elsewhere in the file.
+// A single name, line or variable in the report must suffice to locate an object that could be at
+// three addresses.
 func TestOneFactLocatesAnObject(t *testing.T) {
 	frameOf := func(name, fn string) string {
 		xml, err := os.ReadFile(filepath.Join(recorded, name+".xml"))
@@ -191,9 +192,9 @@ func TestOneFactLocatesAnObject(t *testing.T) {
 	}
 }
 
-// Callers that follow no call may have been interrupted by a signal. Until the object of the next
-// inner frame is located, the file is only doubted. If that object is never located, the file is
-// not the one that ran.
+// Callers that follow no call may have been interrupted by a signal. So the file is only doubted
+// until the object of the next inner frame is located. If that object is never located, the file
+// must be reported as not the file that ran.
 func TestDoubtedFilesAreOtherFilesInTheEnd(t *testing.T) {
 	const at = 0x4852000 // load address of prog.so
 	var frames strings.Builder

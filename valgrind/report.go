@@ -136,8 +136,8 @@ func (r *reporter) printObjects(rec *Record) {
 	}
 }
 
-// printMembers prints the content of a record: items that isMember selects as members, the
-// others as items.
+// printMembers prints the items of a record: those that isMember selects as members of the record's
+// object, and all others in the array items.
 func (r *reporter) printMembers(rec *Record) {
 	if what, ok := whatOf(rec); ok && rec.Name == "error" {
 		r.out.Bytes("what", what)
@@ -154,7 +154,7 @@ func (r *reporter) printMembers(rec *Record) {
 		if n, ok := parseNumber(it.Text); ok && it.Name != "unique" && it.Name != "siaddr" && n < 1<<53 {
 			r.out.Uint(it.Name, n)
 		} else if code, err := strconv.ParseInt(string(it.Text), 10, 32); it.Name == "sicode" && err == nil {
-			// programs send signals with negative codes
+			// a signal sent by a program has a negative code
 			r.out.Int(it.Name, code)
 		} else if it.Name == "isrootthread" {
 			r.out.Bool(it.Name, true)
@@ -297,8 +297,8 @@ func (r *reporter) printFrame(s *site) {
 	r.out.EndObject()
 }
 
-// linkageFor returns the linkage name of the function of f, or "" if the answer has another
-// function.
+// linkageFor returns the linkage name of f's function from the answer. It returns "" if the answer
+// has no frames or another function.
 func (a *answer) linkageFor(f *Frame) string {
 	if a == nil || len(a.frames) == 0 {
 		return ""
@@ -309,7 +309,8 @@ func (a *answer) linkageFor(f *Frame) string {
 	return ""
 }
 
-// printReportFrame prints the report's function and line like a frame of an answer.
+// printReportFrame prints a frame with the function and line that the report has for it, in the
+// form of the symbolizer's frames.
 func (r *reporter) printReportFrame(f *Frame, inlined bool, linkage string) {
 	name := string(f.Fn)
 	if isMangled(f.Fn) {

@@ -25,7 +25,8 @@ func (m *lateMiss) Find(context.Context, buildid.Query, func(buildid.Attempt)) (
 	return nil, fs.ErrNotExist
 }
 
-// After reading ahead, servers are asked for the debug files of all objects at once.
+// After ReadAhead, a server must be asked for the debug files of all objects at once, so that all
+// misses together take a second.
 func TestDebugFilesAreSearchedForAtOnce(t *testing.T) {
 	input, err := os.ReadFile(filepath.Join(recorded, "names.xml"))
 	if err != nil {

@@ -22,9 +22,9 @@ type site struct {
 	ended  bool   // the site is the trampoline that ends a signal handler
 }
 
-// appendSites appends the physical frames of a stack. Successive frames at one address are one
-// function with its inlined calls. If names and lines repeat, each repetition is a recursive
-// call.
+// appendSites appends the sites of a stack. Successive frames at one address are one site: a
+// function with its inlined calls. If a sequence of names and lines repeats at that address, each
+// repetition is a site, since the function calls itself.
 func (t *tracker) appendSites(dst []site, frames []Frame) []site {
 	number := uint64(0)
 	for i := 0; i < len(frames); {
@@ -56,8 +56,8 @@ func areEqual(a, b *Frame) bool {
 	return a.Line == b.Line && bytes.Equal(a.Fn, b.Fn) && bytes.Equal(a.File, b.File) && bytes.Equal(a.Dir, b.Dir)
 }
 
-// locateSite sets the epoch and the addresses of s. The first frame's address is exact. Addresses
-// of callers, and of code that a signal interrupted, are one byte too low.
+// locateSite sets the epoch and the addresses of s. The report has the exact address of a stack's
+// first frame. The addresses of other frames are one byte too low, except on MIPS.
 func (t *tracker) locateSite(s *site, before []site, number uint64) {
 	f := &s.frames[len(s.frames)-1]
 	s.at = t.epochOf(f)
@@ -72,7 +72,7 @@ func (t *tracker) locateSite(s *site, before []site, number uint64) {
 	if s.at == nil {
 		return
 	}
-	// on MIPS the address is eight bytes before the return address, inside the call
+	// on MIPS, the report has the address of the call, eight bytes before the return address
 	if m := s.at.of.file.Image.Machine; m == elf.EM_MIPS {
 		s.addr, s.kind = f.IP, markup.Precise
 	}
@@ -82,8 +82,8 @@ func (t *tracker) locateSite(s *site, before []site, number uint64) {
 	}
 }
 
-// isTrampoline sets s.ended and returns it. A trampoline's address is exact, since the handler
-// returns to its beginning.
+// isTrampoline reports whether s is the trampoline that ends a signal handler, and sets s.ended.
+// The address of a trampoline is exact, since the handler returns to its beginning.
 func (t *tracker) isTrampoline(s *site) bool {
 	slot := &s.at.returns[s.addr%uint64(len(s.at.returns))]
 	if slot.addr == s.addr {
@@ -96,7 +96,7 @@ func (t *tracker) isTrampoline(s *site) bool {
 	return s.ended
 }
 
-// A returns is a cached result for an address.
+// A returns is a cached result of isTrampoline.
 type returns struct {
 	addr uint64
 	is   bool
@@ -115,7 +115,7 @@ type answer struct {
 	err    error
 	until  time.Time // expiry of the answer; zero if never
 
-	// The last comparison with a site, and its result.
+	// The last site with which improvesOn compared the answer, and the result.
 	compared  Frame // the outermost function of the site
 	depth     int   // number of the site's frames
 	wasBetter bool
@@ -188,9 +188,9 @@ func (a *answerer) now() time.Time {
 	return a.time
 }
 
-// improvesOn reports whether an answer adds to the report's frames of a site. A report with lines
-// was made with the debug files: an answer must then agree with the report, and adds columns and
-// whole names.
+// improvesOn reports whether an answer adds to the frames of a site in the report. If the report
+// has a line for the site, Valgrind had the debug file. Then the answer must agree with the report,
+// and adds only columns and whole names.
 func (a *answer) improvesOn(s *site) bool {
 	if len(a.frames) == 0 {
 		return false

@@ -11,7 +11,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// An error reaches the sink as soon as its end tag is written, even if the report then pauses.
+// An error must reach the sink as soon as its end tag is written, even if no further bytes are
+// written.
 func TestErrorsAreOutAtOnce(t *testing.T) {
 	var got strings.Builder
 	sink := markup.NewWriter(&got)
@@ -31,7 +32,7 @@ func TestErrorsAreOutAtOnce(t *testing.T) {
 	}
 }
 
-// Elements that are so long that they come in parts lose no stack and no error.
+// If an error is so long that it is passed on in parts, no stack and no error may be lost.
 func TestLongErrorsComeInParts(t *testing.T) {
 	const frames, errors = 150_000, 3
 	var b bytes.Buffer
@@ -80,7 +81,7 @@ func TestLongErrorsComeInParts(t *testing.T) {
 	}
 }
 
-// The memory of a reader does not depend on the length of the report.
+// The memory of a reader must not depend on the length of the report.
 func TestMemoryIsConstant(t *testing.T) {
 	report := largeReport(1 << 20)
 	end := bytes.LastIndex(report, []byte("</valgrindoutput>"))
@@ -112,7 +113,8 @@ func TestMemoryIsConstant(t *testing.T) {
 	}
 }
 
-// Each byte of a report is examined a few times, for any report and any size of blocks.
+// Whatever the size of the blocks, the lexer must examine or move each byte of a report only a few
+// times on average.
 func TestWorkGrowsAsTheReport(t *testing.T) {
 	const size, times = maxLeaf + maxLeaf/4, 6
 	tests := []struct{ name, begin, piece string }{
@@ -173,7 +175,7 @@ func TestWorkGrowsAsTheReport(t *testing.T) {
 	}
 }
 
-// An error without an end is passed on in parts.
+// An error that does not end must be passed on in parts of bounded size.
 func TestRecordsWithoutAnEndAreDivided(t *testing.T) {
 	parts, longest := 0, 0
 	r := NewReader(func(rec *Record) error {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A lossKind is a kind of leaked blocks.
+// A lossKind describes a kind of leaked blocks by its names in reports and options.
 type lossKind struct {
 	kind    string // kind of an error; "" if no error lists such blocks
 	option  string // name of the kind in --errors-for-leak-kinds
@@ -32,8 +32,8 @@ type loss struct {
 	noBlocks      bool // the number of blocks is unknown
 }
 
-// A summary adds up the errors and leaks of a document, like Valgrind's ERROR SUMMARY and LEAK
-// SUMMARY. Protocol 6 has both; earlier protocols have neither.
+// A summary adds up the errors and leaks of a document, to print Valgrind's ERROR SUMMARY and LEAK
+// SUMMARY. Only documents of protocol 6 contain these summaries.
 type summary struct {
 	counted          bool   // the document has error counts; without them the errors are unknown
 	counts, contexts uint64 // from the last errorcounts: all errors, and distinct errors
@@ -48,12 +48,13 @@ type summary struct {
 	statedLeaks  bool // the leaks are from a leak_summary
 	losses       [len(lossKinds)]loss
 	nested       uint64 // bytes of indirectly lost blocks in texts about other leaks
-	// number and total of the last loss record; they restart from 1 in each leak check
+	// the two numbers of the last loss record, as in "2 of 4"; they restart from 1 in each leak
+	// check
 	number, of uint64
 	finished   bool // the next leak belongs to the leak check at the end
 }
 
-// leakErrorsOption is the option that selects the kinds of leaks that are errors.
+// leakErrorsOption begins the option that selects which kinds of leaks are errors.
 const leakErrorsOption = "--errors-for-leak-kinds="
 
 func (p *process) learnSummary(rec *Record) {
@@ -93,7 +94,7 @@ func (p *process) learnSummary(rec *Record) {
 	}
 }
 
-// addCounts adds the counts of a record to sum, and their number to pairs.
+// addCounts returns sum plus the counts in a record, and pairs plus the number of these counts.
 func addCounts(rec *Record, sum, pairs uint64) (uint64, uint64) {
 	for i := range rec.Items {
 		if it := &rec.Items[i]; it.Leaf && it.Name == "count" {
@@ -125,9 +126,10 @@ func (p *process) countsAsError(kind string) bool {
 	return slices.Contains(strings.Split(p.leakErrors, ","), kind)
 }
 
-// addLeak adds a loss record, unless the leaks are from a leak_summary. Each leak check lists all
-// leaks again. A record begins another check if its number is not above the last one, its total
-// differs, or the process has finished.
+// addLeak adds a loss record to the losses. Each leak check lists all leaks again, so addLeak
+// discards the losses of the previous check when another one begins. A check begins if the record's
+// number is not above the last one, if the total differs, or if the process has finished. If the
+// document has a leak_summary, addLeak does nothing.
 func (s *summary) addLeak(rec *Record, kind int) {
 	if s.statedLeaks {
 		return
@@ -206,13 +208,13 @@ func (s *summary) takeErrors(rec *Record) {
 	s.suppressedContexts, s.statedContexts = parseNumber(rec.Get("suppressed_contexts"))
 }
 
-// errors returns the numbers of all errors and of distinct errors.
+// errors returns the number of errors and the number of distinct errors.
 func (s *summary) errors() (all, contexts uint64) {
 	return plus(s.counts, s.leaks), plus(s.contexts, s.leaks)
 }
 
-// leaked returns the leaks by kind. If indirectly lost blocks have no loss records, their bytes
-// come from the texts about other leaks.
+// leaked returns the losses of each kind. If no loss record lists indirectly lost blocks, their
+// bytes are taken from the texts of other loss records.
 func (s *summary) leaked() [len(lossKinds)]loss {
 	all := s.losses
 	if l := &all[indirectlyLost]; !l.known && s.nested > 0 {

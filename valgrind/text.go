@@ -116,7 +116,7 @@ func (r *renderer) aboutProcess(rec *Record) bool {
 	return true
 }
 
-// textOf returns the text of a record, or else of its first item.
+// textOf returns the text of a record, or the text of its first item if the record has none.
 func textOf(rec *Record) []byte {
 	if rec.Text != nil || len(rec.Items) == 0 {
 		return rec.Text
@@ -209,14 +209,14 @@ func (r *renderer) renderItem(rec *Record, i int) int {
 	return i + 1
 }
 
-// isInHeading reports whether the error's heading already has the item's number, as in
+// isInHeading reports whether the error's heading contains the value of this item, as for leaks in
 // protocols 1 to 3.
 func (r *renderer) isInHeading(rec *Record, it *Item) bool {
 	return (it.Name == "leakedbytes" || it.Name == "leakedblocks") && containsValue(rec.Get("what"), it.Text)
 }
 
-// containsValue reports whether text contains value as a whole word or number, even with
-// thousands separators.
+// containsValue reports whether text contains value as a whole word or number. It ignores thousands
+// separators in text.
 func containsValue(text, value []byte) bool {
 	return hasWord(text, value) || bytes.IndexByte(text, ',') >= 0 && hasWord(bytes.ReplaceAll(text, []byte(","), nil), value)
 }
@@ -235,8 +235,8 @@ func hasWord(text, word []byte) bool {
 	return false
 }
 
-// wordContinues reports whether the word or number that ends in c continues at i, in the
-// direction of step.
+// wordContinues reports whether a word or number continues at index i of text. c is its byte next
+// to i, and step is 1 to look forwards or -1 to look backwards.
 func wordContinues(text []byte, i, step int, c byte) bool {
 	at := func(i int) byte {
 		if i < 0 || i >= len(text) {
@@ -328,8 +328,8 @@ func title(name string) string {
 
 func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// renderPairs renders each pair of a count and an item called what on a separate line. It calls
-// render for the item's text.
+// renderPairs renders a line for each count in rec and the item after it, whose name is the
+// parameter what. The line has the count, then the text that render adds for the item.
 func (r *renderer) renderPairs(rec *Record, heading, what string, render func(text []byte)) {
 	if !slices.ContainsFunc(rec.Items, func(it Item) bool { return it.Name != "" }) {
 		r.line = bytes.TrimSuffix(r.line, []byte("\n")) // no pairs follow the heading
@@ -361,8 +361,8 @@ func (r *renderer) renderPairs(rec *Record, heading, what string, render func(te
 	}
 }
 
-// renderSuppression renders the items from i to end, an error's suppression, and returns end.
-// It prefers the raw text, since users copy suppressions.
+// renderSuppression renders the suppression of an error, the items from i to end, and returns end.
+// If there is a raw text, it is rendered in place of the fields, since users copy suppressions.
 func (r *renderer) renderSuppression(rec *Record, i, end int) int {
 	raw := i
 	for raw < end && !(rec.Items[raw].Leaf && rec.Items[raw].Name == "rawtext") {

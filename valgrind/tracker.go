@@ -43,7 +43,8 @@ func newTracker(o *Options) *tracker {
 	return t
 }
 
-// nextProcess returns the process of the next document.
+// nextProcess returns a process for the next document. After ReadAhead, this is the process that
+// was read, with its objects located if possible.
 func (t *tracker) nextProcess() *process {
 	p := newProcess(t.files, t.begun)
 	if t.begun < len(t.ahead) {
@@ -65,7 +66,7 @@ func (t *tracker) prefetch(p *process) {
 	}
 }
 
-// A turn is the effect of a record on the current process.
+// A turn describes how a record changes the current process.
 type turn uint8
 
 const (
@@ -101,8 +102,8 @@ func (t *tracker) changeProcess(r *Record) turn {
 	return same
 }
 
-// forget returns the bytes of an ended process to the budget of the files, unless the report is
-// read ahead.
+// forget subtracts the memory for the facts of an ended process from the total of all files. It
+// does nothing during ReadAhead, which keeps the facts.
 func (t *tracker) forget(p *process) {
 	if !t.reads {
 		t.files.kept -= p.kept
@@ -159,8 +160,8 @@ func (t *tracker) epochOf(f *Frame) *epoch {
 	return nil
 }
 
-// epochAt returns the located epoch whose object covers ip, or nil. It prefers an epoch with ip
-// in code.
+// epochAt returns the located epoch whose object has the address ip, or nil. It prefers an epoch in
+// which ip is in code.
 func (o *loaded) epochAt(ip uint64) (data *epoch) {
 	for i := len(o.epochs) - 1; i >= 0; i-- {
 		e := o.epochs[i]

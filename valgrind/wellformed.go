@@ -15,12 +15,13 @@ type wellFormed struct {
 	inside int        // index in open of the open frame, plus 1; 0 if no frame is open
 }
 
-// A rawPlace is the range of a frame's bytes in its record. An index is -1 if its tag is in another
-// part of the record.
+// A rawPlace is the range of a frame's bytes in its record. from or to is -1 if the frame begins or
+// ends in another part of the record.
 type rawPlace struct{ from, to int }
 
-// check reports whether b is well-formed within begun, the elements that an earlier part of the
-// record has opened. It sets w.open to the elements open after b.
+// check reports whether b is well-formed XML that begins within the elements in begun, which an
+// earlier part of the record has opened. Afterwards, w.open has the elements that are open at the
+// end of b.
 func (w *wellFormed) check(b []byte, begun []string) bool {
 	w.open, w.frames, w.inside = w.open[:0], w.frames[:0], 0
 	for i, name := range begun {
@@ -124,7 +125,7 @@ func sectionSize(b []byte) int {
 	return len(begin) + n + len(end)
 }
 
-// plain is true for bytes that need no check in XML text.
+// plain is true for bytes that may occur in XML text without a further check.
 var plain = func() (is [256]bool) {
 	for c := ' '; c < 0x7f; c++ {
 		is[c] = c != '&' && c != '<' && c != ']'

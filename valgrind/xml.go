@@ -39,7 +39,7 @@ func NewXMLDocuments(begin func() (Document, error), o Options) io.WriteCloser {
 	return newRewriter(begin, o)
 }
 
-// A following is a Document appended to a writer.
+// A following is a Document in a writer that receives all documents, one after another.
 type following struct{ io.Writer }
 
 func (following) End(string) error { return nil }
@@ -72,8 +72,8 @@ type xmlDocument struct {
 	header []byte   // records about the process, as XML
 }
 
-// An addedFrames has the symbolizer's frames for one frame of a record, innermost first. The last
-// of them is that frame itself, and the other frames are inlined into it.
+// An addedFrames holds the symbolizer's frames for one frame of a record, innermost first. The last
+// frame replaces the record's frame, and the others are the calls inlined into it.
 type addedFrames struct {
 	frame  int
 	frames []symbolize.Frame
@@ -190,7 +190,8 @@ func (x *rewriter) endAll(ended func(*xmlDocument) bool) {
 	x.docs = kept
 }
 
-// suspend ends a document. If its process continues, another document begins.
+// suspend writes the end of a document. If its process continues later, the method document begins
+// another document.
 func (x *rewriter) suspend(d *xmlDocument) {
 	if d.to == nil || x.err != nil {
 		return
@@ -210,7 +211,8 @@ func (x *rewriter) suspend(d *xmlDocument) {
 	d.to = nil
 }
 
-// closePath appends the end tags of a record whose rest is missing.
+// closePath appends the end tags of the record that is open in d, whose rest is missing, after a
+// comment about that.
 func (x *rewriter) closePath(dst []byte, d *xmlDocument) []byte {
 	if len(d.path) == 0 {
 		return dst

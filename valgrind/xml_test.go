@@ -107,8 +107,8 @@ func TestXMLIsMadeWellFormed(t *testing.T) {
 	}
 }
 
-// A record that is too long to keep is one element in the output, whichever part of it is not
-// well-formed.
+// A record that is too long to keep must be one element in the output, whichever of its parts is
+// not well-formed.
 func TestLongRecordsStayOneElement(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	frames := strings.Repeat(frameXML, maxItems/2)
@@ -131,7 +131,7 @@ func difference(got, want string) string {
 	return fmt.Sprintf("at byte %d: got %q, want %q", i, got[max(0, i-50):min(len(got), i+200)], want[max(0, i-50):min(len(want), i+200)])
 }
 
-// Each process has a separate document, and at most 65 documents are open.
+// Each process must have a separate document, and at most 65 documents may be open at a time.
 func TestDocumentsOfProcessesAreBounded(t *testing.T) {
 	open, most, ended := 0, 0, 0
 	w := NewXMLDocuments(func() (Document, error) {
@@ -195,8 +195,8 @@ func FuzzXML(f *testing.F) {
 	})
 }
 
-// NewXML restores the names that frames have lost, and the frames of inlined calls, in any layout
-// and within records that are not well-formed.
+// NewXML must restore names that were removed from frames, and the frames of inlined calls. It must
+// do so in any layout, and in records that are not well-formed.
 func TestNamesAreAddedToFrames(t *testing.T) {
 	whole, err := os.ReadFile(filepath.Join(recorded, "lines.xml"))
 	if err != nil {

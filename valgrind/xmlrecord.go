@@ -54,9 +54,9 @@ type elementWriter struct {
 	next int      // index in rewriter.added of the next frames
 }
 
-// resumed returns the index of the first item that is new in this part of the record. It first
-// ends an open frame, since frames do not continue. It writes the frames of a stack that
-// continues.
+// resumed handles the items that repeat the open elements of a continued record, and returns the
+// index of the first other item. It first ends an open frame, since frames do not continue. If a
+// stack continues, resumed writes its frames.
 func (e *elementWriter) resumed() (first int) {
 	if i := slices.Index(e.path, "frame"); i >= 0 {
 		e.closeTo(i)
@@ -105,8 +105,8 @@ func (e *elementWriter) closeTo(n int) {
 	}
 }
 
-// reach opens and closes elements until exactly these are open. It opens neither a frame nor an
-// element in a frame.
+// reach closes and opens elements until exactly the elements in names are open. It stops before a
+// frame: it opens neither a frame nor an element in a frame.
 func (e *elementWriter) reach(names []string) {
 	if i := slices.Index(names, "frame"); i >= 0 {
 		names = names[:i]
