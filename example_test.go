@@ -54,8 +54,9 @@ func ExampleOpened_Lookup() {
 	// int inventory::run<main::$_1>(main::$_1) /src/inventory/main.cc:40
 }
 
-// Records that a program logs through a Filter get names for their addresses. The elements of the
-// modules must come first. Here they are of a device whose log the program passes on.
+// A logger that writes to a Filter prints the names of addresses in its records. The elements that
+// describe the modules must come before the records. In this example, the modules are those of a
+// device whose addresses the program logs.
 func Example_slog() {
 	o := symfilter.Defaults()
 	o.Symbols.DebugDirs = []string{"testdata/debug"}

@@ -62,7 +62,8 @@ func (c *Client) Section(ctx context.Context, id buildid.ID, name string) ([]byt
 	return nil, fmt.Errorf("debuginfod: section %s of %s: %w", name, id, fs.ErrNotExist)
 }
 
-// sectionOf fetches the note and then the section from one server.
+// sectionOf fetches a section from one server. It first fetches the note with the build ID, and
+// fails if the note is of another build.
 func (c *Client) sectionOf(ctx context.Context, s *server, id buildid.ID, name string) ([]byte, error) {
 	note, err := c.rawSection(ctx, s, id, noteSection)
 	if err != nil {
@@ -104,7 +105,8 @@ func (c *Client) rawSection(ctx context.Context, s *server, id buildid.ID, name 
 	}
 }
 
-// summaryOf returns the error of the contender for s.
+// summaryOf returns the reason why s sent no section: fs.ErrNotExist if it has no such file, or its
+// last failure.
 func summaryOf(all []*contender, s *server) error {
 	for _, e := range all {
 		switch {

@@ -23,8 +23,8 @@ type server struct {
 	verdicts map[key]verdict
 }
 
-// A verdict is a server's final answer about one file. It is remembered: the server is not asked
-// about the file again before until.
+// A verdict is a server's final answer about one file. The server is not asked about the file again
+// before the time in until.
 type verdict struct {
 	miss   bool // the server has no such file; if false, the file that it sent cannot be used
 	reason string
@@ -106,7 +106,8 @@ func (b *breaker) bad(now time.Time, retryAfter time.Duration) {
 	}
 }
 
-// allow reports whether the breaker allows a request. If not, said is the reason.
+// allow reports whether the breaker allows a request. If the breaker refuses it, said is the
+// reason.
 func (s *server) allow(now time.Time) (said string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -76,7 +76,7 @@ func TestSourcesThatAreNotUsed(t *testing.T) {
 		"/none.c":  true,
 		"/empty.c": false,
 		"/huge.c":  false,
-		// not asked for
+		// refused without a request to the server
 		"":                               true,
 		"/":                              true,
 		"a.c":                            true,

@@ -27,9 +27,9 @@ func (c *diskCache) create() (*os.Root, error) {
 	return c.open()
 }
 
-// lock waits until no other process fetches k, at most for patience. Other processes wait until
-// release is called. lock fails only if ctx ends. If files cannot be locked, or the other process
-// takes too long, a file may be fetched twice.
+// lock locks k against other processes, and returns a function that unlocks it. If another process
+// holds the lock, it waits for at most the duration patience. lock fails only if ctx ends. If files
+// cannot be locked, or the other process takes too long, both processes may fetch the file.
 func (c *diskCache) lock(ctx context.Context, k key, patience time.Duration) (release func(), err error) {
 	nothing := func() {}
 	root, err := c.create()
@@ -66,7 +66,8 @@ type spool struct {
 	loose error // reason why the file is not in the cache; nil if it is
 }
 
-// spool begins the file of k. If it fails, the caller must still call abandon.
+// spool creates an empty spool for k: in the cache or, if that fails, among the temporary files.
+// After an error, the caller must still call abandon.
 func (c *diskCache) spool(k key) (*spool, error) {
 	s := &spool{c: c, k: k}
 	root, err := c.create()
@@ -262,7 +263,8 @@ func (s *shared) file(c *Client) *buildid.File {
 	return buildid.NewFile(s.f, s.size, s.path, s.where, &ref{c, s})
 }
 
-// removeStale removes temporary files in dir without a writer. It reports whether it removed any.
+// removeStale removes the temporary files in dir that have not been modified for staleTemp, and
+// reports whether it removed any. It assumes that their writers have ended.
 func removeStale(root *os.Root, dir string, now time.Time) (removed bool) {
 	d, err := root.Open(dir)
 	if err != nil {
