@@ -21,8 +21,7 @@ type ahead struct {
 	workers []*aheadWorker
 
 	block []byte // the Filter's current block; nil if no frames may be resolved ahead
-	// frames in held lines; while there are any, workers resolve these instead of the block's
-	// frames
+	// frames in held lines; if there are any, workers resolve these frames and ignore the block
 	frames []heldFrame
 	begun  bool // workers were started for the block and the current address space
 	fresh  int  // new answers by the Filter in the block before the ahead began
@@ -74,8 +73,7 @@ const (
 	// a worker stops after a part that has at least this many addresses, but no new answer
 	aheadVain  = 32
 	aheadShare = 4 // a block may take 1/4 of the Cache's budget
-	// a flush of at most this many answers copies them; a larger flush gives its memory to the
-	// Cache
+	// a flush copies up to this many answers; a larger flush hands its memory over to the Cache
 	aheadCopied = 64
 	aheadMost   = 4 << 10 // answers after which a worker flushes
 )
@@ -108,8 +106,8 @@ func (f *Filter) lookAhead(b []byte) {
 	}
 }
 
-// noteAnswer counts a new answer of the Filter, which took the given time. Several answers, or a
-// slow one, start the ahead.
+// noteAnswer counts a new answer of the Filter, which took the given time to find. It starts the
+// workers after aheadFresh new answers in a block, or after one that took at least aheadSlow.
 func (a *ahead) noteAnswer(took time.Duration, s *space) {
 	if a.fresh++; a.fresh >= aheadFresh || took >= aheadSlow {
 		a.begin(s)
@@ -185,8 +183,8 @@ func (a *ahead) reach(line int) {
 	}
 }
 
-// check discards the workers' unused answers if the symbolizer had a fault since the workers
-// started: its answers may now differ.
+// check ends the look-ahead for the block if the symbolizer had a fault since the workers started.
+// It drops the workers' unused answers from the Cache, since the symbolizer may now return others.
 func (a *ahead) check() {
 	if !a.begun || a.opt.symbolReaders().Faults() == a.faults {
 		return
@@ -279,8 +277,8 @@ func (w *aheadWorker) run() {
 }
 
 // runHeld resolves the frames in held lines, from the last one backwards, until it meets the
-// Filter. It skips frames whose lookup could fail in a debug file: after a failure found too early,
-// earlier frames would have no answers.
+// Filter. It skips frames whose lookup could fail in a debug file: the failure would cost the
+// answers of earlier frames, which the Filter has not reached yet.
 func (w *aheadWorker) runHeld() {
 	w.ordered = true
 	defer func() { w.ordered = false }()
@@ -349,7 +347,8 @@ func (w *aheadWorker) flush() {
 	w.keys, w.size, w.since = w.keys[:0], 0, time.Now()
 }
 
-// find is space.find for readers, which must not write to the space.
+// find is space.find for a worker, which must not write to the space. It caches the last interval
+// in the worker instead.
 func (w *aheadWorker) find(addr uint64) interval {
 	if w.near.mod == nil || addr < w.near.start || addr > w.near.end {
 		w.near = w.space.covering(addr)

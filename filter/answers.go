@@ -65,8 +65,8 @@ func (f *lineFilter) place(a *answer) {
 	f.layout.Buf = append(appendPlace(f.layout.Buf, a.mod, a.rel), ')')
 }
 
-// unknown lays out an answer without a name: the texts before and after enclose the module and the
-// address, and the build ID follows. With the build ID, another tool can find the debug file.
+// unknown lays out an answer without a name. It lays out the module and the address between the two
+// given texts, then the build ID. With the build ID, another tool can find the debug file.
 func (f *lineFilter) unknown(before string, a *answer, after string) {
 	f.layout.Display.Breakable(len(f.layout.Buf))
 	f.layout.Unresolved(before)
@@ -180,8 +180,8 @@ func (f *lineFilter) footnoteTarget(a *answer) {
 	f.functionsAndLines(a, " ", "")
 }
 
-// functionsAndLines lays out the function of each call at an address, with its file and line
-// between the texts before and after.
+// functionsAndLines lays out each call at an address: its function, then its file and line between
+// the two given texts.
 func (f *lineFilter) functionsAndLines(a *answer, before, after string) {
 	for i := range a.text.cuts {
 		t := a.text.frame(i)

@@ -187,7 +187,7 @@ func (r *asker) askLayout(m *module) (segments []object.Segment, fixed bool, err
 
 // examine calls do with the file of m if the symbolizer has found it.
 func (r *asker) examine(m *module, do judge.Examination) {
-	// an error means that do was not called, which Image.Visit allows
+	// an error only means that do was not called; callers of Image.Visit allow for that
 	within, end := r.within()
 	defer end()
 	_ = r.opt.symbolFiles().Examine(r.expired, within, m.buildID(), m.asked(), do)
@@ -207,8 +207,8 @@ func (r *asker) within() (ctx context.Context, end func()) {
 	return context.WithDeadline(context.Background(), r.until)
 }
 
-// question calls ask without waiting for the file of m. If the answer is pending, it calls ask
-// again when the file arrives or the patience ends.
+// question first calls ask without waiting for the file of m. If ask returns ErrPending, question
+// calls it again when the file arrives or the patience ends.
 func (r *asker) question(m *module, l symbolize.Location, ask func(ctx, within context.Context) error) (err error) {
 	within, end := r.within()
 	defer end()

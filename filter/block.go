@@ -97,8 +97,8 @@ func (f *Filter) block(b []byte) {
 	f.tracer.keepPast(b)
 }
 
-// takeLine filters a line. The parameter means holds the frames and the map in the line; nil if
-// there are none.
+// takeLine filters the line b. The dialect reader's result for the line is in means; nil if it
+// found no frame and no map.
 func takeLine(f *lineFilter, b []byte, means *dialect.Line) {
 	if f.tracer != nil {
 		f.tracer.take(b, means)
@@ -257,8 +257,8 @@ func (f *Filter) endLong() {
 	}
 }
 
-// plainLines is plain for printers and terminals, which need the lines one by one. first is the
-// number of the first line of b. A LogPrinter may take all lines at once.
+// plainLines prints b like plain, but line by line, for printers and terminals. first is the number
+// of the first line of b. A LogPrinter may take all lines at once.
 func (f *Filter) plainLines(b []byte, first int64) {
 	for len(b) > 0 {
 		f.printOf(first)

@@ -39,7 +39,7 @@ func (f *Filter) release() {
 	}
 }
 
-// survive calls do, which filters as many bytes as the parameter all gives, and returns all. If
+// survive calls do, which filters the given number of bytes (all), and returns this number. If
 // filtering a line panics, survive prints the line unchanged and returns the offset of the line's
 // end. The fault may be in this package or in a function of the Options; the symbolizer recovers
 // panics in readers of debug files itself.

@@ -235,7 +235,7 @@ func (c *Cache) put(k cacheKey, r draft) rendered {
 	return c.keep(k, r)
 }
 
-// keep is put with c.mu held.
+// keep is put for callers that hold c.mu.
 func (c *Cache) keep(k cacheKey, r draft) rendered {
 	c.grow(r.size())
 	return c.young.put(k, &r)
@@ -250,7 +250,8 @@ func (c *Cache) adopt(keys []cacheKey, g *generation, size int64) {
 	c.young.adopt(keys, g)
 }
 
-// copyOf adds copies of the answers of g, with their keys in the same order.
+// copyOf adds copies of the answers of g, whose keys are in the same order. It skips answers that
+// the young generation already has.
 func (c *Cache) copyOf(keys []cacheKey, g *generation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

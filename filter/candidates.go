@@ -36,9 +36,10 @@ func (t *tracer) unnamed() (all []*judge.Image) {
 	return all
 }
 
-// candidates returns files of Dialects.Candidates and of its folders: at most maxCandidates, with
-// code and without a fixed address. Calls may show where such a file was loaded. If several files
-// have one build ID, as a program and its stripped copy have, only the largest is returned.
+// candidates returns at most maxCandidates files from Dialects.Candidates and its folders. It
+// returns only files with code and without a fixed address: calls may show where such a file was
+// loaded. If several files have one build ID, as a program and its stripped copy have, it returns
+// only the largest.
 func (t *tracer) candidates() (all []*judge.Image) {
 	fs := &t.files
 	if !fs.listed {

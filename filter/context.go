@@ -205,7 +205,7 @@ func (s *space) restore(maps []savedMap, modules []*module) error {
 	return nil
 }
 
-// valid reports whether an mmap element can have the range r.
+// valid reports whether an mmap element can define the range r.
 func (r savedRange) valid() bool {
 	return r.Start <= r.End && r.Mode <= markup.Read|markup.Write|markup.Exec && r.End-r.Start < math.MaxUint64
 }

@@ -22,8 +22,8 @@ func newContexts(l Limits, evicted func(key, reason string)) *contexts {
 	}}
 }
 
-// Of returns the Context with the given key, or an empty Context. It is valid until the next call
-// of Of.
+// Of returns the Context with the given key, or an empty Context if there is none. The Context is
+// valid until the next call of Of.
 func (c *contexts) Of(key []byte) *Context {
 	a := &c.all
 	if key = shortKey(key); a.process.key != string(key) {

@@ -61,8 +61,8 @@ type Dialects struct {
 	// evidence, as --output=json names it.
 	Located func(path string, addr uint64, proof string)
 
-	// Taken, if not nil, is called with the path of a file of Images when a frame first has the
-	// file as its module.
+	// Taken, if not nil, is called for each file of Images, once, when the file is first used as
+	// the module of a frame. path is the file's path.
 	Taken func(path string)
 
 	// Code adds a disassembly after each line in which Linux lists the code around a failed

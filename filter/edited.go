@@ -13,8 +13,8 @@ import (
 )
 
 // edited lays out text, the line of fr, with the i-th frame of the answer a. It applies the frame's
-// edits, or appends the answer if KeepRaw is set. If a is nil or the line already has the name, it
-// does neither. number replaces the frame's number.
+// edits or, with KeepRaw, appends the answer. If a is nil or the line already has the name, the
+// line gets no answer. In all cases, number replaces the frame's number.
 func (c *locator) edited(text []byte, fr *judge.Frame, number int, a *answer, i int) {
 	f := c.f
 	at := 0
@@ -158,8 +158,8 @@ func isPlain(f *lineFilter, text []byte) bool {
 		(f.o.Color == ColorKeep || f.o.Color != ColorAlways && bytes.IndexByte(text, esc) < 0)
 }
 
-// simpleCalls is a fast path of framePerCall for sanitizers' frames, since a log may have millions
-// of such frames. It leaves calls that need more, such as calls without a line, to edited.
+// simpleCalls is a fast path of framePerCall for sanitizers' frames: a log may have millions of
+// them. It uses edited for each call without a simple text, such as a call without a line.
 func (c *locator) simpleCalls(text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f, r := c.f, &a.text
 	name, at := &fr.Edits[0], &fr.Edits[1]
@@ -208,8 +208,9 @@ func (r *rendered) simpleCall(i int) string {
 	return call
 }
 
-// simpleMarked is a fast path of markedCalls for logs with many kernel frames. If a call has no
-// line number, or the line needs more, such as colours, it returns false and lays out nothing.
+// simpleMarked is a fast path of markedCalls, for logs with many kernel frames. It returns false
+// and lays out nothing if a call has no line number, or if the line needs the general code, as with
+// colours.
 func simpleMarked(f *lineFilter, text, between []byte, fr *judge.Frame, r *rendered) bool {
 	if len(fr.Edits) != 1 || fr.Start > maxRepeat || f.printsSources || !isPlain(f, text) || bytes.IndexByte(text, esc) >= 0 {
 		return false
@@ -249,9 +250,9 @@ func (c *locator) callers(a *answer) {
 	}
 }
 
-// callNamed returns the index in a of the call that a JSON object names. If the object has no name,
-// this is the innermost call. If no call has the name, but a symbol at the address has it, this is
-// the outermost call. ok is false for any other name.
+// callNamed returns the index in a of the call that a JSON object names, or the innermost call if
+// the object has no name. If the name belongs only to a symbol at the address, it returns the
+// outermost call. ok is false if neither a call nor such a symbol has the name.
 func callNamed(c *locator, fr *judge.Frame, a *answer) (n int, ok bool) {
 	name := fr.Symbol.Name
 	if name == "" {
@@ -290,7 +291,7 @@ func (c *locator) json(p dialect.Part, a *answer, n int) {
 	c.f.layout.Buf = b
 }
 
-// calls appends the calls from index i up to but excluding end, innermost first, as JSON strings.
+// calls appends the calls i to end-1 as JSON strings, innermost first.
 func (c *locator) calls(b []byte, a *answer, i, end int) []byte {
 	for first := i; i < end; i++ {
 		t := a.text.frame(i)

@@ -62,8 +62,8 @@ func (f *lineFilter) presentation(p *piece) {
 	case markup.TagHexDict:
 		if e, err := p.dict(); err == nil {
 			d := openDict{body: []byte(e.Body)}
-			// only the first element can have a prefix: a search before each would take quadratic
-			// time
+			// only the first element can have a prefix: searching before each element would take
+			// quadratic time
 			if f.firstElement >= 0 && p == &f.pieces[f.firstElement] {
 				d.prefix = f.prefixOf(p)
 			}

@@ -193,7 +193,7 @@ func (f *Filter) Flush() error {
 		start = done.text
 	}
 	f.tokens(tail[start:])
-	// after maxPieces pieces the rest of the line is plain text: wait for the end of the line
+	// after maxPieces pieces, the rest of the line is plain text: hold it until the line ends
 	if done.pieces += len(f.pieces); done.pieces >= maxPieces {
 		done.held = true
 		return nil
@@ -208,7 +208,7 @@ func (f *Filter) Flush() error {
 		f.layout.LogToken(&f.pieces[i].Token)
 	}
 	done.state, done.cur = f.layout.State, f.layout.Current
-	// the finished line is laid out again from its start
+	// the line is laid out again from its start when it ends: restore the state at its start
 	f.layout.State, f.layout.Current = before, sgr.State{}
 	if done.resumes {
 		f.ready = append(f.ready, f.layout.Buf...)
@@ -223,8 +223,9 @@ func (f *Filter) Flush() error {
 	return f.err
 }
 
-// holdsElement reports whether the unfinished line tail has an element, or ends in a possible part
-// of an element or line end. It rereads about longestElement bytes that earlier calls have read.
+// holdsElement reports whether the unfinished line tail has an element, or ends in bytes that may
+// begin an element or a line end. Each call rereads about longestElement bytes that earlier calls
+// have checked.
 func (f *Filter) holdsElement(tail []byte) bool {
 	if f.flushed.held {
 		return true

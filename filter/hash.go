@@ -59,8 +59,8 @@ func keepGiven(t *tracer, path string, g givenFile) {
 	t.files.givenFiles[path] = g
 }
 
-// reportTaken calls Dialects.Taken with the file of a frame's module, once, if the file is the
-// operator's.
+// reportTaken calls Dialects.Taken for the file of a frame's module, if the operator gave the file.
+// It reports each file once.
 func reportTaken(t *tracer, f *judge.Frame) {
 	m := f.Place.Image
 	if m == nil || !m.Given || t.opt.Taken == nil {
@@ -74,8 +74,7 @@ func reportTaken(t *tracer, f *judge.Frame) {
 }
 
 // reportRefused calls Dialects.Refused if the log shows that the device does not run the operator's
-// file. It repeats a reason only if a frame was located in the file, or another reason was
-// reported, in between.
+// file. It repeats the last reason only if a frame was located in the file in between.
 func reportRefused(t *tracer, f *judge.Frame) {
 	m := f.Place.Image
 	if m == nil || !m.Given || t.opt.Refused == nil {

@@ -17,12 +17,13 @@ type bufferedLine struct {
 	repeated bool    // the line is part of a repeat, or was
 }
 
-// lacksFrame reports whether l has no frame. The frames of repeated lines are in their repeat.
+// lacksFrame reports whether l has no frame. A repeated line has frames, which are kept in its
+// repeat.
 func (l *bufferedLine) lacksFrame() bool { return len(l.frames) == 0 && !l.repeated }
 
 // dropAnswered removes the frames of the last held line if b, the next line, has the answer for one
-// of them. This happens if the log was filtered before, or the program prints the frames twice. A
-// frame becomes Named if b has its file and line, or its build ID.
+// of these frames. The log was then filtered before, or the program prints its frames twice. If b
+// has only the file and line of a frame, or its build ID, the frame becomes Named.
 func dropAnswered(held []bufferedLine, b []byte) {
 	if len(held) == 0 {
 		return

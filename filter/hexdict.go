@@ -69,7 +69,8 @@ func (f *lineFilter) dictLine(text []byte) {
 }
 
 // extendDict adds a line to the open hexdict, and reports whether the line, or its start, belongs
-// to it. If not, the text so far was not a hexdict, and extendDict closes it.
+// to the hexdict. If it does not, the earlier lines were not a hexdict, and extendDict closes it
+// without footnotes.
 func (f *lineFilter) extendDict(text []byte) bool {
 	d := f.process.hex
 	brace := bytes.IndexByte(text, '}')
@@ -138,7 +139,7 @@ func (r *resolver) valueAnswer(value uint64) (a *answer, mapped bool) {
 	if v.mod == nil {
 		return a, false
 	}
-	// a number that looks like an address does not count as unresolved
+	// a number that only looks like an address must not count as unresolved: restore the counts
 	failed, counted := r.failed, r.answerCounts
 	r.uncounted = true
 	defer func() { r.failed, r.answerCounts, r.uncounted = failed, counted, false }()

@@ -34,8 +34,9 @@ func (f *Filter) takesHot() bool {
 		!t.maps.buffered && !t.maps.complete && f.printsBare()
 }
 
-// hotFrames filters lines at the start of b like takeLine, and returns their length. It stops
-// before a line that begins at limit or later, or is not a hot frame.
+// hotFrames filters hot frames at the start of b as takeLine would, and returns their length. It
+// stops before a line that begins at limit or later, is not a hot frame, or must be kept for maps
+// that may follow.
 func (f *Filter) hotFrames(b []byte, limit int) (n int) {
 	t := f.tracer
 	c := &t.locator

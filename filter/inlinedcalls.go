@@ -83,8 +83,8 @@ func (c *locator) framePerCall(text, between []byte, fr *judge.Frame, number, st
 	}
 }
 
-// callsBelow lays out the current line. The functions of further calls follow below its function,
-// in the same column. The file of each call is on the next line.
+// callsBelow lays out the current line, with the functions of further calls below its function, in
+// the same column. The file of each call is on the line after its function.
 func (c *locator) callsBelow(text, between []byte, fr *judge.Frame, number int, a *answer) {
 	f := c.f
 	for i := range a.text.cuts {

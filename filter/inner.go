@@ -35,9 +35,9 @@ func (i *inner) Line() int64 {
 // HeldTrace returns the number of held lines of a raw backtrace at the end of the log so far.
 func (i *inner) HeldTrace() int { return int(i.Line() - i.line) }
 
-// HeldModule returns the number of the module line that is collecting its maps, or of the first
-// line of a held raw backtrace, or 0. Lines that merge into a module line have no separate output:
-// the module line's output comes in one piece, before later lines.
+// HeldModule returns the number of the module line that is collecting its maps. Without such a
+// line, it returns the number of the first held line of a raw backtrace, or 0. Lines that merge
+// into a module line have no output of their own.
 func (i *inner) HeldModule() int64 {
 	if i.open == nil {
 		return i.tracer.firstBuffered()

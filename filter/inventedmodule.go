@@ -33,7 +33,7 @@ func (c *locator) identity(fr *judge.Frame) cacheModule {
 	case m == nil:
 		return cacheModule{id: fr.ID, name: fr.Module}
 	case m.ID.IsZero() || m.File != nil:
-		// fr.Module may be a process title, or a path on another machine
+		// use the file's path: fr.Module may be a process title, or a path on another machine
 		return cacheModule{m.ID, m.Path, m.State}
 	}
 	return cacheModule{id: m.ID, name: fr.Module}
@@ -164,7 +164,7 @@ func isBT(text []byte, fr *judge.Frame) bool {
 		fr.Edits[last].Part == dialect.AtSource && !bytes.HasSuffix(text[:fr.Start], []byte("{"))
 }
 
-// elementNote is note with an element instead of an answer.
+// elementNote prints a footnote as note does, but with an element instead of an answer.
 func (c *locator) elementNote(prefix, between []byte, fr *judge.Frame) {
 	f := c.f
 	f.layout.NextLine(between)

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// kernelFile returns the file of a kernel or kernel module by its build ID, the operator's choice,
-// or the kernel's release.
+// kernelFile returns the file of a kernel or kernel module. It searches by build ID, then among the
+// operator's Images, then in the folders of the kernel's release.
 func kernelFile(t *tracer, f *dialect.Frame) *judge.Image {
 	var m *judge.Image
 	if !f.ID.IsZero() {
@@ -18,7 +18,7 @@ func kernelFile(t *tracer, f *dialect.Frame) *judge.Image {
 	}
 	for i := range t.opt.Images {
 		if g := &t.opt.Images[i]; g.isForKernel(f.Module) {
-			// only the opened file shows the build ID of a compressed module
+			// the build ID of a compressed module is known only after the file is opened
 			if given := t.imageOfOperator(g); f.ID.IsZero() || given.Err == nil && given.ID == f.ID {
 				return given
 			}

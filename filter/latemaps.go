@@ -25,14 +25,15 @@ type lateMaps struct {
 	buffered bool // the last held line is a map of the process
 	start    int  // offset of the map in that line
 	complete bool // all maps were read: the next frame is from another process
-	// number of complete or partial lists of maps after which the frames were judged again
+	// how often the frames were judged again, each time after a complete or partial list of maps
 	tries int
 }
 
 const (
 	maxLateFrames = 4096    // a heap profile has several thousand addresses
 	maxLateBytes  = 1 << 20 // bytes of frames
-	// lines of other processes may split a list of maps; a try takes 4 ms with 4096 frames
+	// bounds tries: lines of other processes may split a list of maps, and with 4096 frames a try
+	// takes 4 ms
 	maxLateTries = 64
 )
 

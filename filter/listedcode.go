@@ -34,7 +34,7 @@ func listingOf(d *Dialects, b []byte) (l listing) {
 	return listing{code.Before, disasm.Lines(machine, code.Bytes, code.At)}
 }
 
-// isListed reports whether next, the line after line, already begins the listing of line, because
+// isListed reports whether next, which follows line, is the first line of line's listing. If so,
 // the log was filtered before.
 func isListed(d *Dialects, line, next []byte) bool {
 	l := listingOf(d, line)

@@ -24,14 +24,15 @@ type locator struct {
 	scratch       []byte
 }
 
-// A stack is a list of frames whose producer counts inlined calls as frames.
+// A stack is the state of a list of numbered frames in which inlined calls have numbers of their
+// own. Calls that an answer adds increase the numbers of later frames.
 type stack struct {
 	before uint64 // hash of the text before its frames; see textBefore
 	number int    // number of its last frame, as logged
 	added  int    // frames added by inlined calls
 }
 
-// number of stacks that are remembered, for processes with interleaved lines; the first is for
+// number of stacks that are kept, since the lines of processes may alternate; stacks[0] is for
 // frames without numbers
 const maxStacks = 16
 
@@ -104,7 +105,7 @@ func locatedAnswer(c *locator, fr *judge.Frame) *answer {
 	return a
 }
 
-// keyed is locatedAnswer for a frame whose Key identifies its answer. It returns a recent answer
+// keyed returns the answer for a located frame with a Key. It returns a recent answer with this Key
 // without locking the shared Cache.
 func (c *locator) keyed(fr *judge.Frame) *answer {
 	f := c.f
@@ -219,8 +220,8 @@ func (c *locator) frameLine(text, eol []byte, fr *judge.Frame) {
 	f.endLine(eol)
 }
 
-// keptCall returns the index of the call whose text ends the current line, or -1. An earlier run
-// with KeepRaw gave each call its own line.
+// keptCall returns the index of the call whose text already ends the current line, or -1. With
+// KeepRaw, an earlier run may have printed a line for each call.
 func (c *locator) keptCall(text []byte, fr *judge.Frame, a *answer) int {
 	if !c.f.o.Dialects.KeepRaw || layout.InObject(fr) || len(a.text.cuts) < 2 {
 		return -1
@@ -244,9 +245,9 @@ func (c *locator) stackOf(text []byte, fr *judge.Frame) *stack {
 	return c.stackAfter(before, fr.Number, fr.Named)
 }
 
-// stackAfter returns the stack of the frame with this number. The parameter before is the result of
-// textBefore for the frame's line. named is set if the log already names the frame; then only the
-// next number continues a stack.
+// stackAfter returns the stack that the frame with this number continues, or an empty stack. The
+// argument before is the result of textBefore for the frame's line. If the log already names the
+// frame (named), only the next number continues a stack.
 func (c *locator) stackAfter(before uint64, number int, named bool) *stack {
 	s := &c.stacks[1+before%(maxStacks-1)]
 	if s.before != before || number <= s.number || named && number != s.number+1 {
@@ -297,8 +298,8 @@ func (c *locator) sentence(text []byte, frames []judge.Frame) {
 }
 
 // nameUnframed lays out text[at:] up to the end of an address, with the answer as for a pc or data
-// element, and returns the offset after the address. Without an answer, it lays out nothing and
-// returns its parameter at.
+// element. It returns the offset after the address. Without an answer, it lays out nothing and
+// returns the offset at.
 func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	f, e := c.f, &fr.Edits[0]
 	f.elements++
@@ -314,7 +315,7 @@ func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	*a = address
 	f.lookUp(a, exactAddress)
 	data := false
-	// the address is not in code, or only the symbol of the code is known
+	// the address has no source line as code: look it up as a data address, too
 	if !a.hasText || a.text.frame(0).File == "" {
 		other := address
 		f.lookUp(&other, dataAddress)
@@ -343,8 +344,8 @@ func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	return at
 }
 
-// below lays out the answer for a frame whose dialect has answers below the line: each call on a
-// line of its own, the first call after the text fr.Below.
+// below lays out the answer for a frame of a dialect whose answers follow below the line. Each call
+// has its own line; the line of the first call begins with fr.Below.
 func (c *locator) below(text, eol []byte, fr *judge.Frame) {
 	f := c.f
 	a := c.answer(fr)

@@ -4,15 +4,15 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// A lookup is the way to look up the address of an element. It is unspecified unless the element
-// gives the kind of its address.
+// A lookup selects which address is looked up for a logged address. It is unspecified if the
+// element does not give the kind of the address.
 type lookup uint8
 
 const (
-	// the address itself; for a raw frame, it was already moved into the call
+	// the address itself; the address of a raw frame has already been moved into the call
 	exactAddress  lookup = iota
 	returnAddress        // the byte before the logged address, which is part of the call
-	// the byte before the address; but the address itself if both are in one function, and only the
+	// the byte before the address, or the address itself if both are in one function and only the
 	// address has a line
 	unspecified
 	// for a first frame: the address itself, or the byte before if only that byte has a line
@@ -32,9 +32,9 @@ func lookupOf(k markup.PCKind) lookup {
 	return unspecified
 }
 
-// lookupOfFrame is lookupOf for a frame of a backtrace. Frame 0 may be the place of a fault, at the
-// start of a line or function: the byte before belongs to other code. Sanitizers log its exact
-// address, and addresses within the call for other frames.
+// lookupOfFrame is lookupOf for a frame of a backtrace. Frame 0 may be the place of a fault. If
+// this place is at the start of a line or function, the byte before belongs to other code.
+// Sanitizers log the exact address of frame 0, and addresses within the call for other frames.
 func lookupOfFrame(e *frameFields) lookup {
 	if l := lookupOf(e.kind); l != unspecified || e.number > 0 {
 		return l

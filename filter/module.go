@@ -170,8 +170,8 @@ func (m *moduleLine) bufferedBytes() int {
 // recordSize returns the approximate bytes of m in JSON.
 func (m *moduleLine) recordSize() int { return 128 + len(m.mod.name()) + 96*len(m.maps) }
 
-// showsText reports whether the current line shows something without its modules: another element,
-// or text after its first element. A log prefix alone is not worth a line.
+// showsText reports whether the current line must be printed without its hidden modules or maps: it
+// has another element, or text after the first hidden one. A log prefix alone is not printed.
 func (f *lineFilter) showsText() bool {
 	if f.flushed.text > 0 {
 		return true
@@ -293,7 +293,8 @@ func equalButDigits(a, b []byte) bool {
 
 func digit(c byte) bool { return c-'0' < 10 }
 
-// beginModule opens a module line, whose brackets follow the current line's text so far.
+// beginModule opens a module line. The module's brackets will follow the text that the current line
+// has so far.
 func (f *lineFilter) beginModule(mod *module, adds bool) {
 	f.layout.Pen(f.layout.State)
 	m := &moduleLine{mod: mod, line: f.line, adds: adds, state: f.layout.State, at: len(f.layout.Buf)}
@@ -338,8 +339,8 @@ func (f *lineFilter) bufferModule(m *moduleLine, eol []byte) {
 	}
 }
 
-// add adds a map to m. repeated is set if the space already had the map. add then leaves out a map
-// that m already shows.
+// add adds a map to m. repeated is set if the space already had the map; add then skips a map that
+// m already shows.
 func (m *moduleLine) add(v interval, repeated bool) {
 	if repeated && m.shown == nil {
 		m.shown = make(map[interval]bool, len(m.maps))

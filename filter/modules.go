@@ -19,7 +19,8 @@ const (
 )
 
 type kernelModules struct {
-	// paths by release, then by the kernel's name for the module
+	// paths of the files of modules: by the kernel's release, then by the kernel's name for the
+	// module
 	releases map[string]map[string][]string
 }
 

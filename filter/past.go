@@ -31,13 +31,14 @@ func (t *tracer) keepPast(b []byte) {
 	p.tail = append(p.tail, b...)
 }
 
-// last returns the last n lines before the current line, or fewer if fewer are kept.
+// last returns the last n lines before the current line, without their envelopes. It returns fewer
+// lines if no more are kept.
 func (p *past) last(n int64) []byte {
 	if p.unwrap == nil {
 		return p.raw(n)
 	}
-	// Only one of the many lines of a journal entry has text. The loop needs more than n texts,
-	// since the first may be the empty line that ends an entry.
+	// Most lines of a journal entry have no text, so more than n lines are unwrapped. The loop
+	// needs more than n texts, since the first may be the empty line that ends an entry.
 	for lines := n + 1; ; lines *= 4 {
 		raw := p.raw(lines)
 		texts := p.texts(raw)
@@ -47,7 +48,7 @@ func (p *past) last(n int64) []byte {
 	}
 }
 
-// raw is last, but keeps the envelopes.
+// raw returns the same lines as last, but with their envelopes.
 func (p *past) raw(n int64) []byte {
 	block := p.block[max(0, len(p.block)-maxPast):]
 	if len(block) == 0 {
@@ -61,8 +62,8 @@ func (p *past) raw(n int64) []byte {
 	return lastLines(p.both, n)
 }
 
-// searched is raw for a search. It removes a journal's envelopes, since a text in them may be an
-// array of bytes, which a search cannot read.
+// searched returns the lines of raw for a search. In a journal it removes the envelopes, since a
+// text may be an array of bytes there, in which a search finds nothing.
 func (p *past) searched(n int64) []byte {
 	b := p.raw(n)
 	if p.unwrap != nil && bytes.Contains(b, []byte(`"MESSAGE"`)) {

@@ -11,16 +11,17 @@ import (
 )
 
 // A Printer makes the output for laid-out lines. Text and JSON have built-in Printers;
-// [Options.Printer] sets another one. AppendElement is a method of its own because a line may have
-// a million elements: their answers are not kept until the line ends.
+// [Options.Printer] sets another one. AppendElement gets the elements of a line one by one, because
+// a line may have a million: their answers are not kept until the line ends.
 //
 // A Printer belongs to one Filter, which calls it from the goroutine that uses the Filter. It must
 // not call the Filter. It prints every line of the log, including lines without elements. With a
 // Printer, Flush does not print unfinished lines.
 type Printer interface {
-	// AppendElement appends its form of an element of the current line, for AppendLine, and returns
-	// the extended slice. It is called in the order of the elements, except that a module or its
-	// maps follow when the line is printed. e and its memory are valid until AppendElement returns.
+	// AppendElement appends an element of the current line in the Printer's form, and returns the
+	// extended slice. AppendLine later receives the appended bytes. The calls are in the order of
+	// the elements, except that a module or its maps follow when the line is printed. e and its
+	// memory are valid until AppendElement returns.
 	AppendElement(dst []byte, e *Element) []byte
 
 	// AppendLine appends the output for a line, including its end, and returns the extended slice.
@@ -63,8 +64,8 @@ type Line struct {
 // A LineFrame is a frame's line within the Text of a Line.
 type LineFrame struct {
 	At int // offset of the frame, or of its line, in Text
-	// index in Answer.Frames of the element around At, or 0 without Frames; NoFrame if the log
-	// already names the frame
+	// index of the frame in Answer.Frames of the element at At; 0 if there are no Frames; NoFrame
+	// if the log already names the frame
 	Frame int
 }
 
@@ -301,9 +302,9 @@ func (p *printing) print(eol []byte, continues bool) {
 	}
 }
 
-// layOutInPlace lays out the current line in the free space after the finished output, to save a
-// copy. Until print, nothing else may be added to that output. If the printer needs more than the
-// text, layOutInPlace does nothing.
+// layOutInPlace lets the current line be laid out in the free space after the finished output,
+// which saves a copy. Until print is called, nothing else may be added to that output. If the
+// printer needs more than the text, layOutInPlace does nothing.
 func (p *printing) layOutInPlace() {
 	n := len(p.ready)
 	if p.records == nil && p.flushed.laid == 0 && len(p.layout.Buf) == 0 && p.layout.Display == nil && cap(p.ready) > n {
@@ -318,7 +319,7 @@ func (p *printing) leavePlace() {
 	}
 }
 
-// takePlace adds the line that layOutInPlace has placed to the output.
+// takePlace adds the line that was laid out after a call of layOutInPlace to the finished output.
 func (p *printing) takePlace() {
 	n := len(p.ready)
 	if cap(p.layout.Buf) == cap(p.ready)-n {

@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// rendered is an answer with its text. Its memory does not change, and the Filters of a Cache share
-// it.
+// rendered is an answer with its text. Filters with the same Cache share its memory, which must not
+// be modified.
 type rendered struct {
 	text string // in the form of draft.text
 	renderedParts

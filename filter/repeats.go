@@ -8,10 +8,10 @@ import (
 	"github.com/symfilter/symfilter/internal/judge"
 )
 
-// A repeat is a stack that the log has printed before, with the results of its lines: the frames,
-// the evidence for later stacks, and the output. If the lines occur again, the results replace
-// reading, judging and laying out the lines. The files, the answers and the facts in the log must
-// be unchanged.
+// A repeat is a stack that the log has printed before, with its results: the frames, the evidence
+// for later stacks, and the output. If the same lines occur again, they get these results, and are
+// not read, judged and laid out again. The files, the answers and the facts in the log must be
+// unchanged.
 //
 // A stack becomes a repeat if it is held back for the second time and all its frames have answers.
 // Its text alone must decide how it is read and printed. The output must be plain text.
@@ -40,8 +40,8 @@ type reading struct {
 	keeps    bool // the line keeps the trace open
 }
 
-// continues reports whether the line with the reading next may follow in a repeat: its own text
-// decides how it is read.
+// continues reports whether a line with the reading next may follow a line with the reading r in a
+// repeat. The text of the next line alone must decide how that line is read.
 func (r reading) continues(next reading) bool {
 	return next.alone && !next.searched && next.inTrace == (r.inTrace || r.keeps)
 }
@@ -99,8 +99,9 @@ func (c *repeats) isNew(text, line []byte, inTrace bool) bool {
 	return true
 }
 
-// add adds r, unless r alone exceeds maxRepeatSize. If maxAlike repeats begin with the first line
-// of r, it replaces the oldest of them.
+// add adds r, unless r alone exceeds maxRepeatSize. If r would exceed another bound, all other
+// repeats are dropped first. If maxAlike repeats begin with the first line of r, it replaces the
+// oldest of them.
 func (c *repeats) add(r *repeat) {
 	const perFrame = 640 // bytes
 	size := len(r.text) + len(r.out) + len(r.read)*perFrame
@@ -174,8 +175,8 @@ func isAlone(text []byte, frames []judge.Frame) bool {
 	return fr.Digits.To == 0 && fr.Below == "" && !fr.PlaceBelow && !fr.Wraps && !fr.Unframed && !fr.Named && !fr.Awaits
 }
 
-// learn prints the lines of a stack, each by a call of lay. If all frames have answers, it adds the
-// lines as a repeat.
+// learn prints the lines of a stack by calling lay for each of them. If all frames have answers,
+// learn adds the stack to the repeats.
 func (c *repeats) learn(t *tracer, run heldRun, lay func(b []byte, frames []judge.Frame)) {
 	f, n := t.f, run.to-run.from
 	first, last := &t.buffered[run.from], &t.buffered[run.to-1]
@@ -218,8 +219,9 @@ func (c *repeats) forget(r *repeat) {
 	c.of[key] = slices.DeleteFunc(c.of[key], func(other *repeat) bool { return other == r })
 }
 
-// judgeAgain judges the held lines as their repeats were judged. If a line with a frame has no
-// current repeat, or JudgeKnown fails, it returns false and the frames must be judged from scratch.
+// judgeAgain judges the held lines by the results of their repeats. It returns false if a line with
+// a frame has no current repeat, or if JudgeKnown fails. The frames must then be judged from
+// scratch.
 func judgeAgain(t *tracer) bool {
 	t.fold()
 	var stacks []*judge.KnownStack

@@ -21,7 +21,7 @@ type resolver struct {
 	missed  *symbolize.Unresolved // entry of missing that was counted last, or nil
 	failed  int64                 // elements that stayed unresolved
 	answerCounts
-	// misses do not count for their module: the value of a hexdict may be a number
+	// unresolved addresses do not count for their module: the value of a hexdict may be a number
 	uncounted bool
 	changed   bool // the context of the process has changed
 	recent    recent
@@ -110,7 +110,8 @@ func (r *resolver) codeAnswer(addr uint64, form lookup) *answer {
 	return &r.last
 }
 
-// stillBest reports whether no better answer than text can exist yet.
+// stillBest reports whether text may be used without a new lookup: a better debug file cannot be
+// available yet.
 func (r *resolver) stillBest(text *rendered) bool {
 	return text.until == 0 || r.unixNow() < text.until
 }
@@ -174,7 +175,8 @@ func (r *resolver) completeAnswer(a *answer, form lookup) {
 	r.countLookup(a)
 }
 
-// lookUp is completeAnswer without counting, for an address that may be looked up again.
+// lookUp looks up a as completeAnswer does, but does not count the result, for an address that may
+// be looked up again.
 func (r *resolver) lookUp(a *answer, form lookup) {
 	m := a.mod
 	key := r.key(m, a.rel, form)
@@ -187,8 +189,8 @@ func (r *resolver) lookUp(a *answer, form lookup) {
 	}
 }
 
-// renderHere calls render for the Filter. A new answer may start the ahead. After a fault of the
-// symbolizer, the workers' answers are discarded.
+// renderHere calls render for the Filter itself. A new answer may start the workers of the
+// look-ahead. After a fault of the symbolizer, the unused answers of the workers are dropped.
 func (r *resolver) renderHere(m *module, rel uint64, form lookup) (text draft, ok bool, err error) {
 	a := r.ahead
 	if a == nil || a.block == nil {
@@ -214,7 +216,8 @@ func (r *resolver) countLookup(a *answer) {
 	}
 }
 
-// recordPlace adds a raw frame that was not located to the missing modules, or to noCode.
+// recordPlace counts a raw frame that was not located: for its module in missing, or in noCode if
+// no file has code at the address.
 func (r *resolver) recordPlace(fr *judge.Frame) {
 	k := cacheModule{id: fr.ID, name: fr.Module}
 	switch m := fr.Place.Image; {

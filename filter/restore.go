@@ -30,7 +30,7 @@ type savedFilter struct {
 	// other processes as savedProcess, most recently used first
 	Idle checkpoint.List[json.RawMessage] `json:"idle,omitempty"`
 	Held *savedLine                       `json:"held,omitempty"`
-	// text of the held lines, which Line does not count
+	// text of the held lines, which are not counted in Line
 	Trace  checkpoint.Text `json:"trace,omitempty"`
 	Traces *savedTraces    `json:"traces,omitempty"`
 	// set by AppendProcesses, instead of Traces
@@ -138,7 +138,7 @@ func (f *printing) savedOpen(m *moduleLine) *savedLine {
 	}
 	p, ok := f.printer.(*jsonPrinter)
 	if !ok {
-		// another printer's records may have any bytes, which the next run's printer may not
+		// another Printer's records may have any form, which the Printer of the next run may not
 		// understand
 		return s
 	}
@@ -172,8 +172,8 @@ func (f *Filter) Restore(context []byte) error {
 	return nil
 }
 
-// restore sets the context of the Filter. It checks the facts and the state of traces last, after
-// it has set the rest.
+// restore sets the context of the Filter. It checks the facts and the state of traces last, so an
+// error may leave a part of the context set.
 func (f *Filter) restore(context []byte) error {
 	var s savedFilter
 	if err := checkpoint.Decode(context, &s); err != nil {

@@ -13,7 +13,8 @@ type savedLate struct {
 	Tries      int                         `json:"tries,omitempty"`
 }
 
-// A savedFrame has the fields that locate a frame by maps and print its footnote.
+// A savedFrame is a frame that waits for maps, with the fields needed to locate it and to print its
+// footnote.
 type savedFrame struct {
 	Dialect  string          `json:"dialect"`
 	Number   int             `json:"number"`
@@ -37,8 +38,8 @@ type savedFrame struct {
 	Located  bool            `json:"located,omitempty"`
 }
 
-// saved returns m for a checkpoint, or nil if no frame waits for maps. The held map is not part of
-// it, since its line is read again after a restart.
+// saved returns m for a checkpoint, or nil if no frame waits for maps. It leaves out the map in the
+// held line: the line is read again after a restart.
 func (m *lateMaps) saved() *savedLate {
 	if m.unresolved == 0 {
 		return nil

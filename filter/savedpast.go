@@ -6,9 +6,9 @@ import (
 	"github.com/symfilter/symfilter/internal/checkpoint"
 )
 
-// A savedPast is an earlier line that may have a header. Bytes and Lines are the size of the lines
-// since the previous savedPast, which have no header and are not saved. The last savedPast may have
-// no Text.
+// A savedPast is an earlier line that may have a trace's header. Lines that cannot have a header
+// are not saved: Bytes and Lines are the size of such lines since the previous savedPast. The last
+// savedPast may have no Text.
 type savedPast struct {
 	Bytes int             `json:"bytes,omitempty"`
 	Lines int             `json:"lines,omitempty"`

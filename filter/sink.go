@@ -58,7 +58,8 @@ type sunkLine struct {
 	part   bool // a part of the line, which is too long, was already laid out
 }
 
-// minPiece is the number of bytes by which an element counts towards maxLine.
+// minPiece is the number of bytes that each element adds to the size of the Sink methods' line,
+// which maxLine bounds.
 const minPiece = 16
 
 // sinkText adds text to the unfinished line. It lays out a line that is too long in parts.
@@ -73,7 +74,8 @@ func (f *Filter) sinkText(p []byte) {
 	}
 }
 
-// endSunk lays out the Sink methods' line, or a part of it.
+// endSunk lays out the pieces of the Sink methods' line: the whole line, or a part of it if eol is
+// empty.
 func (f *Filter) endSunk(eol []byte) {
 	if len(f.sunk.pieces) == 0 && len(eol) == 0 {
 		return

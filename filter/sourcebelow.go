@@ -21,8 +21,8 @@ func (a *answer) location() symbolize.Location {
 }
 
 // sourceBelow lays out the source lines of the i-th frame of a. It skips a system frame, and a
-// frame with the previous frame's line. Each source line follows eol and a call of begin, which
-// lays out the text before the frame. A call of end follows the line.
+// frame with the same source line as the previous frame. Before each source line it lays out eol
+// and calls begin, which lays out the text before the frame. After the line it calls end.
 func (f *lineFilter) sourceBelow(a *answer, i int, eol []byte, begin, end func()) {
 	if !f.printsSources || !a.hasText || a.text.sources == nil || i >= len(a.text.recorded) || a.text.ofSystem(i) {
 		return

@@ -83,8 +83,8 @@ const moduleWeight = 4
 
 func (s *space) reset() { *s = space{moved: s.moved} }
 
-// define adds m, unless the space already has an equal module. file is the patience for its debug
-// file. changed reports whether another binary had m's ID before; that binary's maps stay.
+// define adds the module m, unless the space already has an equal module. file is the patience for
+// the module's debug file. changed is set if m's ID belonged to another binary, whose maps stay.
 func (s *space) define(m markup.Module, file *report.Awaited) (mod *module, changed bool, err error) {
 	old := s.modules[m.ID]
 	if old != nil && old.buildID() == m.BuildID && old.name() == m.Name {
@@ -116,8 +116,8 @@ func (s *space) add(mod *module) error {
 	return nil
 }
 
-// load adds a map of mod. It returns the added interval, cut at 2^64 if m would wrap around, and a
-// module that lost addresses to it, or nil.
+// load adds a map of mod. It returns the added interval, which ends at 2^64 if m would wrap around.
+// If the map replaces addresses of another module, over is this module.
 func (s *space) load(m markup.MMap, mod *module) (got interval, over *module, err error) {
 	if m.Size == 0 {
 		return interval{}, nil, errZeroSize
@@ -179,8 +179,8 @@ func (s *space) locate(addr uint64) (run, index int) {
 	return run, sort.Search(len(v), func(i int) bool { return v[i].end >= addr })
 }
 
-// carve unmaps the range of v. It returns a module that lost a part of the range, or nil. A module
-// with the same build ID whose relative addresses stay the same loses nothing.
+// carve unmaps the range of v. It returns the last module that lost addresses, or nil. A module
+// with the build ID of v loses nothing if its module-relative addresses stay the same.
 func (s *space) carve(v interval) (over *module) {
 	for {
 		r, i := s.locate(v.start)

@@ -46,9 +46,9 @@ func (s *splitter) tokens(text []byte) {
 	}
 }
 
-// oneFrame is a fast path of tokens for a line with one backtrace element and no other mark, as
-// most lines with markup are. It takes a third of the time, and counts the element. For other lines
-// it returns false and changes nothing.
+// oneFrame is a fast path of tokens for a line with one backtrace element and no other mark. Most
+// lines with markup have this form, and take a third of the time. oneFrame also counts the element.
+// For other lines it returns false and changes nothing.
 func (s *splitter) oneFrame(text []byte) bool {
 	if s.color != ColorKeep && (s.color != ColorForPrinter || bytes.IndexByte(text, esc) >= 0) {
 		return false
@@ -105,9 +105,9 @@ func literal(fields []byte) bool {
 	return len(fields) > 0 && (fields[0] == '{' || fields[0] == esc) && markup.Symbol{Name: string(fields)}.Literal()
 }
 
-// standsAlone reports whether an element begins its line or follows only a log prefix, and so is
-// not part of a sentence. The element must be the only presentation element in its line, or a
-// hexdict. Text that ends in a lower-case letter or a comma, or contains the "SUMMARY: " of the
+// standsAlone reports whether an element begins its line, or follows only a log prefix. Otherwise
+// the element is part of a sentence. It must be a hexdict, or the only presentation element in its
+// line. Text that ends in a lower-case letter or a comma, or contains the "SUMMARY: " of the
 // sanitizers, is not a log prefix.
 func (s *splitter) standsAlone(element *piece) bool {
 	sentence := false

@@ -13,8 +13,8 @@ type Stats struct {
 	Resolved   int64 // addresses with a name
 	Unresolved int64 // addresses without a name, including addresses outside of all modules
 	Pending    int64 // part of Unresolved: the debug file was still being searched
-	// answers for code from symbols alone, without lines: when the wait ended, a better file was
-	// still being searched, or debug information was being inflated
+	// code addresses answered from symbols alone, without lines: when the wait ended, a better file
+	// was still being searched, or debug information was being inflated
 	Early   int64
 	Evicted int64  // processes dropped because of Options.Limits
 	Proofs  Proofs // proofs of the answers for raw backtraces
@@ -26,8 +26,8 @@ type Stats struct {
 	Outcomes Outcomes // addresses by origin and result
 }
 
-// A Base is a load address of a file that the log does not give. The return addresses of a raw
-// backtrace or the maps of a living process prove it.
+// A Base is a load address that the log does not give. The return addresses of a raw backtrace, or
+// the maps of a living process, prove at which address the file was loaded.
 type Base struct {
 	Path  string
 	Addr  uint64 // address of the first page of the file in the process

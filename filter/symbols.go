@@ -9,22 +9,22 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// symbols answer questions about addresses. If within is not nil, a question ends when within is
+// symbols return the answers for addresses. If within is not nil, a call returns when within is
 // done, even if a file is slow.
 type symbols interface {
 	Code(ctx, within context.Context, dst []symbolize.Frame, l symbolize.Location) ([]symbolize.Frame, error)
 	Data(ctx, within context.Context, l symbolize.Location) (symbolize.Variable, error)
 }
 
-// symbolFiles provide the files of modules, with the same contexts as symbols. Search does not
-// wait.
+// symbolFiles give access to the files of modules. Their contexts have the same meaning as those of
+// symbols. Search does not wait.
 type symbolFiles interface {
 	Layout(ctx, within context.Context, id buildid.ID, name string) (segments []object.Segment, fixed bool, err error)
 	Examine(ctx, within context.Context, id buildid.ID, name string, do func(*object.File)) error
 	Search(id buildid.ID, name string)
 }
 
-// symbolsAhead answers questions of an ahead's workers.
+// symbolsAhead answer the questions of workers of the look-ahead, without waiting for a file.
 type symbolsAhead interface {
 	TryCode(dst []symbolize.Frame, l symbolize.Location) (frames []symbolize.Frame, ok bool)
 	BesideCode(dst []symbolize.Frame, l symbolize.Location) (frames []symbolize.Frame, ok bool)

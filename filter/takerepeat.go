@@ -13,8 +13,9 @@ func (f *Filter) mayRepeat() bool {
 		!o.KeepRaw && !o.NoHold && !o.Code && o.Mapped == nil && o.Located == nil
 }
 
-// repeatAt returns the repeat that begins at b[at], if its lines may be held back without being
-// read, or nil. pending is the number of lines before that offset that are not printed yet.
+// repeatAt returns the repeat that begins at b[at], or nil. Its lines need not be read: they may be
+// held back at once. pending is the number of lines of b before this offset that are not printed
+// yet.
 func repeatAt(f *lineFilter, b []byte, at, pending int) *repeat {
 	t := f.tracer
 	if t == nil || t.repeats == nil || len(t.repeats.of) == 0 || f.openDicts > 0 {
@@ -45,8 +46,8 @@ func repeatAt(f *lineFilter, b []byte, at, pending int) *repeat {
 	return r
 }
 
-// fitsAgain reports whether the lines of r may be held back together. number is the number of the
-// first line.
+// fitsAgain reports whether all lines of r may be held back now. number is the number of the first
+// line.
 func fitsAgain(t *tracer, r *repeat, number int64) bool {
 	n, held := len(r.ends), len(t.buffered)
 	if t.printed > 0 || t.listing || t.maps.buffered || t.maps.complete || t.full && held == 0 || t.late() {

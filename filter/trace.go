@@ -20,7 +20,8 @@ const (
 	maxTraceBytes = 64 << 10 // bytes of the lines of a trace
 	// time for which lines of a growing log are held: too short for readers to notice
 	maxTraceTime = 250 * time.Millisecond
-	// held lines after which a line without a frame releases all: the next stack might not fit
+	// number of held lines from which a line without a frame releases all, so that the next stack
+	// fits
 	maxStackStart = maxTraceLines / 4 * 3
 	// lines without a frame between two frames of a trace
 	maxTraceGap = 8
@@ -51,7 +52,7 @@ type tracer struct {
 	text        []byte // text of the held lines
 	printed     int    // held lines already printed; above 0 after a panic in one of them
 	expectsMaps bool   // maps may follow the frames: with Whole, the larger limits apply
-	// the only held line has a listing, which the next line may already show
+	// the only held line has a listing; the next line shows whether the log already has it
 	listing bool
 	before  dialect.State // state of reader, except its windows, before the first held line
 	marked  int64         // number of the next line if before is already set for it, else 0
@@ -87,8 +88,8 @@ func (t *tracer) wants() bool {
 	return t != nil && (len(t.buffered) > 0 || t.opt.Code || t.reader.Wants(t.next()))
 }
 
-// isIdle reports whether a line that no dialect reads need only be counted: nothing in t waits for
-// the next line. t may be nil.
+// isIdle reports whether t need not get a line that no dialect reads: nothing in t waits for the
+// next line. t may be nil.
 func isIdle(t *tracer) bool {
 	return t == nil || t.printed == 0 && !t.listing && !t.maps.buffered && !t.wants()
 }
@@ -106,10 +107,10 @@ func searchOf(t *tracer, b []byte) marks.Search {
 }
 
 // meaning returns the frames and the map that the dialects find in a line with a mark. plain is set
-// if the line has neither a meaning nor another mark, and no line is held back. The parameter mark
-// is the offset of the line's first mark except ESC, or -1 if unknown. The parameter before is the
-// text before the line in the block. The last lines of this text are not printed yet; the parameter
-// lines is their number.
+// if the line has no meaning and no other mark, and if no line is held back. The parameter mark is
+// the offset of the line's first mark except ESC, or -1 if unknown. The parameter before is the
+// text before the line in the block. The parameter lines is the number of lines at the end of this
+// text that are not printed yet.
 func meaning(f *lineFilter, before, line []byte, mark, lines int) (means *dialect.Line, plain bool) {
 	if f.tracer == nil || len(line) > maxLine || bytes.Contains(line, markupOpen) {
 		return nil, false
@@ -204,7 +205,8 @@ func changesBefore(frames []dialect.Frame, n int) bool {
 	return false
 }
 
-// take filters b, the next line, with or without its line end. l holds the frames and the map in b.
+// take filters b, the next line, with or without its line end. The frames and the map in b are in
+// l, which may be nil.
 func (t *tracer) take(b []byte, l *dialect.Line) {
 	t.endLast(b)
 	number := t.next()
@@ -219,7 +221,7 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 		t.end()
 		t.reader.AgeMaps(number)
 	}
-	// an earlier run has located the frame
+	// the element was made from a frame that an earlier run has located
 	if t.trace != nil && l == nil && bytes.Contains(b, inventedMark) {
 		t.last = number
 	}
@@ -233,8 +235,8 @@ func (t *tracer) take(b []byte, l *dialect.Line) {
 	}
 }
 
-// endLast notes whether b has the listing or the answers of the last held line. It prints a line
-// that was held only to see b.
+// endLast compares b, the next line, with the last held line, whose listing or answers b may have.
+// If the last line was held only for this comparison, endLast prints it.
 func (t *tracer) endLast(b []byte) {
 	if t.printed > 0 {
 		t.release() // a panic interrupted the last release
@@ -249,7 +251,8 @@ func (t *tracer) endLast(b []byte) {
 	dropAnswered(t.buffered, b)
 }
 
-// mark notes the state of the reader before the line with this number, which is read next.
+// mark stores the state of the reader in t.before, unless lines are held back. number is the number
+// of the line that is read next.
 func (t *tracer) mark(number int64) {
 	if len(t.buffered) == 0 && t.marked != number {
 		t.reader.Mark(&t.before)
@@ -257,8 +260,8 @@ func (t *tracer) mark(number int64) {
 	t.marked = 0
 }
 
-// framesOf returns the frames of l, not yet located, or none if answers would change text that
-// Flush has printed. The frames are valid until the next call.
+// framesOf returns the frames of l, which are not located yet. It returns none if an answer would
+// change text that Flush has printed. The frames are valid until the next call.
 func (t *tracer) framesOf(l *dialect.Line) []judge.Frame {
 	c := &t.locator
 	c.frames = c.frames[:0]
@@ -268,8 +271,8 @@ func (t *tracer) framesOf(l *dialect.Line) []judge.Frame {
 	return c.frames
 }
 
-// endMaps ends the list of a process's maps at the line b, and prints the last map, which is held
-// back. A line of another process ends the list, too.
+// endMaps ends a process's list of maps because b, the next line, has no map. It prints the held
+// line with the last map.
 func (t *tracer) endMaps(b []byte) {
 	if t.maps.isNote(b) { // the log was filtered before
 		t.maps.unresolved = 0
@@ -303,7 +306,7 @@ func (t *tracer) takeWithin(b []byte, isFact bool) {
 	}
 }
 
-// takeFrames filters a line with frames. holds is set if maps may follow them.
+// takeFrames filters a line with frames. holds is set if maps may follow the frames.
 func (t *tracer) takeFrames(b []byte, frames []judge.Frame, holds bool) {
 	number := t.next()
 	t.endOld(number)
@@ -311,7 +314,7 @@ func (t *tracer) takeFrames(b []byte, frames []judge.Frame, holds bool) {
 		frames[0].Apart = true
 	}
 	sure := t.placeAlone(frames)
-	// in a filtered log the next line has the answers
+	// in a log that was filtered before, the next line has the answers
 	listed := frames[0].Below != "" || frames[0].PlaceBelow
 	if !sure || listed {
 		t.begin()
@@ -361,10 +364,11 @@ func (t *tracer) endOld(number int64) {
 	}
 }
 
-// printNow prints a line with frames without holding it back. sure is set if they are located.
+// printNow prints a line with frames without holding it back. sure is set if the frames are
+// located.
 func (t *tracer) printNow(b []byte, frames []judge.Frame, sure bool) {
 	for i := range frames {
-		// only the next line shows whether the frame already has its answer
+		// without the next line, it is unknown whether the log already has the answer
 		frames[i].Named = frames[i].Named || frames[i].PlaceBelow
 	}
 	if !sure {

@@ -25,8 +25,8 @@ const (
 	maxOpenFiles = 32
 )
 
-// traceFiles holds the files of the modules in the current trace. The files stay open for the next
-// trace. The zero value has none.
+// traceFiles holds the files of the modules in the current trace. Some of them stay open for the
+// next trace. The zero value holds no file.
 type traceFiles struct {
 	objects *report.Objects // files at paths in the log
 	// the operator's files, to which Sysroot and NoPaths do not apply
@@ -35,7 +35,7 @@ type traceFiles struct {
 	candidates []candidateFile      // files of Dialects.Candidates and in its folders
 	listed     bool                 // candidates is set
 
-	// number of times that a file was opened or examined, in all traces; see charge
+	// numbers of files opened and examined in all traces; see charge
 	opened, looked int
 	checked        int64 // start time of the block for which changed has last checked the files
 }
@@ -71,9 +71,9 @@ func (fs *traceFiles) close() {
 	fs.objects, fs.images, fs.opened, fs.looked = nil, nil, 0, 0
 }
 
-// changed reports whether a file was replaced since it was opened. It checks once for each block;
-// the parameter now is the time at which the block began. A check before each stack would take 5 %
-// of the time.
+// changed reports whether a file was replaced since it was opened. It checks the files once for
+// each block: a check before each stack would take 5 % of the time. The parameter now is the time
+// at which the block began.
 func (fs *traceFiles) changed(now int64) bool {
 	if fs.checked == now {
 		return false
@@ -108,8 +108,8 @@ func (t *tracer) open(f *dialect.Frame) *judge.Image {
 		return t.imageAtTitle(name)
 	case mapped:
 		m := t.imageAt(entry.Path)
-		// a mapping with another name may be another process's, or the name may be a link to the
-		// library
+		// if the names differ, the mapping may be of another process, or the frame's name may be a
+		// link to the library
 		m.Guessed = name != "" && judge.Stem(path.Base(entry.Path)) != judge.Stem(judge.ProgramName(name))
 		return m
 	}
@@ -181,7 +181,8 @@ var libraries = []string{
 	"/usr/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/lib64", "/usr/local/lib",
 }
 
-// library returns the file of a library without a path. It first searches folder, the program's.
+// library returns the file of a library without a path. It searches folder, the folder of the
+// program, before the other folders.
 func (t *tracer) library(name, folder string) *judge.Image {
 	if m := firstIn(t, name, []string{folder}, t.opt.Folders, libraries); m != nil {
 		m.ByName = true
@@ -199,7 +200,8 @@ func firstIn(t *tracer, name string, lists ...[]string) *judge.Image {
 			}
 			place := path.Join(folder, name)
 			if t.opt.NoPaths || !isFile(t, place) {
-				// a missing file does not count towards maxImages: most folders have none
+				// skipped without a call of imageAt, which would count the missing file towards
+				// maxImages
 				continue
 			}
 			if m := t.imageAt(place); m.Err == nil {

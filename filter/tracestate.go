@@ -86,7 +86,8 @@ func (t *tracer) saved() *savedTraces {
 	return s
 }
 
-// restore sets the state of t, which must be new. It calls hold to hold the saved lines back again.
+// restore sets the state of t, which must be new. It calls hold, which filters the saved lines
+// again to hold them back.
 func (t *tracer) restore(s *savedTraces, hold func()) error {
 	if len(s.Verdicts) > maxImages {
 		return checkpoint.Damaged("its backtrace has too many parts")
@@ -97,7 +98,7 @@ func (t *tracer) restore(s *savedTraces, hold func()) error {
 		}
 		t.locator.stacks[k.Index] = stack{k.Before, k.Number, k.Added}
 	}
-	// modules are printed again with new numbers, since the output may be another file
+	// the output may be another file, so made-up modules are printed again, with new numbers
 	t.locator.firstInvented = min(s.Invented, maxInvented)
 	before := s.Reader
 	if s.Before != nil {
