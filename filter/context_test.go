@@ -68,8 +68,9 @@ func goOn(t *testing.T, o Options, in string, cut int, r *rand.Rand) (restored, 
 	return other.String(), out.String()
 }
 
-// TestContextGoesOnAsIfUninterrupted cuts generated logs after every line and within lines: 3 logs,
-// or 100 with TEST_LONG=1.
+// TestContextGoesOnAsIfUninterrupted cuts generated logs after every line and within lines. A new
+// Filter with the restored context must print the rest like the first Filter. There are 3 logs, or
+// 100 with TEST_LONG=1.
 func TestContextGoesOnAsIfUninterrupted(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	for name, o := range contextOptions(t) {
@@ -119,7 +120,7 @@ func contextLog(g *logtest.Generator) string {
 	return b.String()
 }
 
-// The rest of a line that is too long is not interpreted after a restart.
+// After a restart within a line that is too long, the rest of the line must not be interpreted.
 func TestContextOfALongLine(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	in := strings.Repeat("é{{{symbol:_Z1fv}}} ", 3*maxLine/21) + "\n{{{symbol:_Z1fv}}}\n"
@@ -127,7 +128,7 @@ func TestContextOfALongLine(t *testing.T) {
 		want, _ := filterString(t, o, in, nil)
 		for _, cut := range []int{maxLine / 2, maxLine + 1<<16, 2*maxLine + 5, 2*maxLine + 6, len(in) - 20} {
 			if name == "json" || name == "processes in json" || name == "terminal" {
-				// these options print the parts of a long line as they were written
+				// with these options, the output shows in which parts a long line was written
 				var b bytes.Buffer
 				f := New(&b, o)
 				io.WriteString(f, in[:cut])

@@ -47,8 +47,8 @@ func TestUnresolvedBacktracesAreUntouched(t *testing.T) {
 	}
 }
 
-// If Flush has printed the beginning of a line, the line is still printed only once: with the
-// answer if this changes only later text, and unchanged otherwise.
+// If Flush has printed the beginning of a line, the line must still be printed only once. The rest
+// gets its answer only if the answer does not change the printed text.
 func TestFramesWhoseBeginningWasPrintedArePrintedOnce(t *testing.T) {
 	none := symbolize.New(symbolize.Options{})
 	defer none.Close()
@@ -96,10 +96,10 @@ const seedBytes = 4 << 10
 
 var anyNumber = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F]*`)
 
-// seedsOf adds parts of log to the map named of, by dialect and line. Each part has a line with a
-// frame or map, and the next line. Before the line it has as few lines as the dialect needs to
-// recognize the line. Lines that differ only in digits share a part. seedsOf adds all dialects to
-// seen.
+// seedsOf cuts parts out of log and adds them to the map named of, by dialect and line. A part has
+// a line with a frame or map, and the next line. Before the line it has as few lines as the dialect
+// needs to recognize the line. Lines that differ only in numbers share a part. seedsOf adds the
+// names of all dialects in log to seen.
 func seedsOf(log string, firmware bool, of map[string]string, seen map[string]bool) {
 	lines := strings.SplitAfter(log, "\n")
 	for i, names := range linesOf(lines, firmware) {
@@ -137,7 +137,7 @@ func linesOf(lines []string, firmware bool) []string {
 	return names
 }
 
-// Bits of the mode of an input of FuzzDialect.
+// Bits of the argument mode of FuzzDialect.
 const (
 	modeKeepRaw  = 1 << iota
 	modeFirmware // the files are of firmware
@@ -145,7 +145,8 @@ const (
 	modeCheck // this bit and the next choose a check: see FuzzDialect
 )
 
-// dialectSeeds adds a seed of FuzzDialect for each form of each dialect.
+// dialectSeeds adds a seed of FuzzDialect for each form of each dialect. It reports an error for a
+// dialect without a seed.
 func dialectSeeds(f *testing.F) {
 	of, firmware := make(map[string]string), make(map[string]string)
 	seen := make(map[string]bool)

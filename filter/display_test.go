@@ -44,8 +44,8 @@ func lookOptions(t testing.TB) Options {
 	return o
 }
 
-// Held frames are printed before later output. Flush, which the command calls after 100 ms of
-// silence, prints them before a prompt.
+// Held system frames must be printed before later output. Flush, which the command calls after 100
+// ms of silence, must print them before a prompt.
 func TestHeldFramesComeOutInTime(t *testing.T) {
 	const own, system = "{{{bt:1:0x50018e}}}\n", "{{{bt:2:0x600010}}}\n{{{bt:3:0x600020}}}\n"
 	const ownOut, folded = "    #1    0x000000000050018e bare+0x2 (a.out+0x40018d)\n", "    2 frames of libc.so.6\n"
@@ -98,8 +98,8 @@ func TestHeldFramesComeOutInTime(t *testing.T) {
 	}
 }
 
-// System frames before the first own frame are printed at once, so a long recursion takes no
-// memory. After an own frame, they are only counted.
+// System frames before the first own frame must be printed as they arrive, and system frames after
+// an own frame must only be counted. So a long recursion takes little memory.
 func TestHeldFramesAreBounded(t *testing.T) {
 	o := lookOptions(t)
 	var out bytes.Buffer
@@ -145,8 +145,8 @@ func TestLinesForEmitHaveNoLook(t *testing.T) {
 	}
 }
 
-// Without Fold, Display changes only where lines end, whatever the chunking. The words equal the
-// words of the output without Display.
+// Without Fold, Display may change only where lines are broken. With any width and chunking, the
+// output must have the same words.
 func TestALookKeepsAllWords(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	logs := append(logtest.Samples(t, "../internal/dialect/testdata/*.txtar"), lookLog+strings.Repeat("x {{{pc:0x50017a}}} y {{{data:0x5011dc}}}{{{symbol:_Z1fv}}}\n{{{bt:0:0x50017a:message}}} z\n", 3))

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Emit gets the line number of all output: for a block of plain lines the number of the first line,
-// and for a held module line its own number.
+// Emit must get the line number of its output. For a block of plain lines this is the number of the
+// first line, for a held module line the number of the module line.
 func TestEmitGetsTheLine(t *testing.T) {
 	const in = "one\ntwo\n" +
 		"[3] {{{module:0:a:elf:aa}}}\n" +

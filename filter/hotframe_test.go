@@ -17,8 +17,8 @@ func hotFrame(number int, addr uint64) string {
 	return fmt.Sprintf("    #%d %#x  (/opt/shop/a.out+%#x) (BuildId: a0a1a2a3a4a5a6a7)\n", number, 0x55d012340000+addr, addr)
 }
 
-// hotFrameLog returns a log with so many frames that no later frame is kept for maps. Later frames
-// may be hot.
+// hotFrameLog returns a log with more frames than are kept for late maps, so later frames may be
+// hot.
 func hotFrameLog() string {
 	var b strings.Builder
 	for i := range 2 * maxLateFrames {
@@ -27,7 +27,7 @@ func hotFrameLog() string {
 	return b.String()
 }
 
-// newHotPair is newPair, but the second Filter reads all frames, and both have repeats.
+// newHotPair returns a pair of Filters with repeats; the second has no fast path for frames.
 func newHotPair(t *testing.T, whole bool) *pair {
 	// separate Symbolizers: with a shared one, a name would cost steps only in the first Filter
 	p, other := newPair(t, whole), newPair(t, whole)
@@ -96,7 +96,7 @@ func TestHotFramesAndSamplesChangeNothing(t *testing.T) {
 	p.close(t)
 }
 
-// hotFrames filters hot frames, but not while frames must be kept for maps.
+// hotFrames must filter hot frames, except while frames are kept for late maps.
 func TestHotFramesAreRecognized(t *testing.T) {
 	f := New(io.Discard, Options{Symbolizer: testSymbolizer(t), Patience: patient})
 	hot := hotFrame(0, 0x40017a) + hotFrame(1, 0x40017a) + hotFrame(123, 0x40017a)

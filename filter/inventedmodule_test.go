@@ -183,8 +183,8 @@ var (
 	madeNote       = regexp.MustCompile(`  (#\d+(?: \{\{\{pc:[^}]*\}\}\})?|[^ ]+: \{\{\{pc:[^}]*\}\}\})\r?\n?$`) // on its own line
 )
 
-// wantText fails the test unless made consists of the lines of log, in order. In these lines,
-// elements may be added or replace text. Other lines may hold only elements.
+// wantText fails the test unless made has the lines of log, in order. In these lines, elements may
+// be added or replace text. Added lines may hold only modules or footnotes.
 func wantText(t *testing.T, log, made string) {
 	t.Helper()
 	lines := slices.Collect(strings.Lines(log))

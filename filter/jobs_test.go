@@ -20,8 +20,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// mapped is a finder whose files are mapped even if they are small. A file that is read whole would
-// have only one reader.
+// mapped is a finder that maps even small files, which are otherwise read whole: a file read whole
+// has only one reader.
 type mapped struct{ symbolize.Finder }
 
 func (m mapped) Find(ctx context.Context, q buildid.Query, note func(buildid.Attempt)) (*buildid.File, error) {
@@ -140,8 +140,8 @@ func idsIn(t *testing.T, tree string) (ids []string) {
 	return ids
 }
 
-// A panic in a function of the Options costs the same lines, whether the Filter or a worker of the
-// ahead meets it first.
+// If a function of the Options panics, the same lines must lose their answers, whether the Filter
+// or a worker calls the function first.
 func TestPanicsDoNotDependOnJobs(t *testing.T) {
 	const tree = "../testdata/debug"
 	blocks := manyTombstones(t, rand.New(rand.NewPCG(5, 6)), tree, idsIn(t, tree))
@@ -162,7 +162,7 @@ func TestPanicsDoNotDependOnJobs(t *testing.T) {
 	}
 }
 
-// Output as markup has no answers, so nothing is resolved ahead.
+// With Dialects.Elements, the output has no answers, so nothing may be resolved ahead.
 func TestNothingIsResolvedAheadForElements(t *testing.T) {
 	const tree = "../testdata/debug"
 	blocks := manyTombstones(t, rand.New(rand.NewPCG(7, 8)), tree, idsIn(t, tree))

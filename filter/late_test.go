@@ -40,8 +40,8 @@ func (l *lateFile) symbolizer() *symbolize.Symbolizer {
 	return symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree(l.tree), buildid.NewTree("testdata/symbols-only")}})
 }
 
-// arrive puts the file into its tree, and calls ask until the file is found. It needs a bubble of
-// synctest.
+// arrive puts the file into its tree, and calls ask until the symbolizer has found the file. It
+// must run in a bubble of synctest.
 func (l *lateFile) arrive(t *testing.T, ask func()) {
 	t.Helper()
 	if err := os.WriteFile(l.place, l.content, 0o666); err != nil {

@@ -105,7 +105,7 @@ func TestHexDictsHoldLittle(t *testing.T) {
 	}
 }
 
-// A map beyond the limit of a module line begins another line.
+// A module line must show at most maxMerged maps. The next map must begin another line.
 func TestAModuleLineCollectsSoManyMaps(t *testing.T) {
 	var in strings.Builder
 	in.WriteString("{{{module:0:a:elf:aa}}}\n")
@@ -119,7 +119,8 @@ func TestAModuleLineCollectsSoManyMaps(t *testing.T) {
 	}
 }
 
-// A hexdict has footnotes for the lines up to the limit; later lines are text.
+// A hexdict must have footnotes only for its lines up to the limit. Later lines must be printed as
+// text.
 func TestAHexDictOfManyLinesEndsAtItsLimit(t *testing.T) {
 	const register = "A: 0x50018d\n"
 	in := dictHead + "{{{hexdict:\n" + strings.Repeat(register, maxDictLines+9) + "}}}\n"

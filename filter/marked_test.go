@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// The fast path for kernel frames lays out the same text as markedCalls, and handles every plain
-// frame.
+// The fast path for kernel frames must lay out the same text as markedCalls, or nothing. It must
+// take all plain frames.
 func TestTheFastPathForKernelsChangesNothing(t *testing.T) {
 	answers := [][]symbolize.Frame{
 		{{Func: "vfs_write", File: "fs/write.c", Line: 19, Column: 3}},

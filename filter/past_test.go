@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// searched returns a log in envelopes unchanged, unless its texts may be arrays of bytes: then it
-// removes the envelopes, since a search cannot read such arrays.
+// searched must return lines in envelopes unchanged, unless their texts may be arrays of bytes. In
+// that case it must remove the envelopes, since a search finds nothing in such arrays.
 func TestThePastIsSearchedForHeaders(t *testing.T) {
 	const header = "Stack dump:\n"
 	array := []byte(`{"MESSAGE":` + fmt.Sprint([]byte(header)) + "}\n")
@@ -32,7 +32,7 @@ func TestThePastIsSearchedForHeaders(t *testing.T) {
 	}
 }
 
-// last returns the last lines of text, although a journal's entry has many other lines.
+// last must return the last lines of text, although most lines of a journal entry have no text.
 func TestLastLinesAreLinesOfText(t *testing.T) {
 	p := past{unwrap: func(dst, lines []byte) []byte {
 		if bytes.HasPrefix(lines, newline) {

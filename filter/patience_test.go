@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A slowFinder has no file. For each build ID in the map, it reports this after the given time. For
-// other build IDs it never answers.
+// A slowFinder finds no file. For a build ID in the map, it returns after the given time. For any
+// other build ID, it returns only when the context ends.
 type slowFinder map[string]time.Duration
 
 func (s slowFinder) Find(ctx context.Context, q buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {
@@ -34,8 +34,8 @@ func (s slowFinder) Find(ctx context.Context, q buildid.Query, _ func(buildid.At
 	}
 }
 
-// Each row has a log with modules whose files are awaited, and the times at which its lines were
-// printed.
+// Each row has the steps in which a log is written, and the time that each step must take. The log
+// has modules whose files are awaited.
 func TestPatience(t *testing.T) {
 	const (
 		first = "{{{module:0:a:elf:aa00}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n"

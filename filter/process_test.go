@@ -57,7 +57,7 @@ func TestProcessesAreBounded(t *testing.T) {
 	if f.openDicts > maxProcesses {
 		t.Errorf("%d open hexdicts in %d contexts", f.openDicts, len(f.all))
 	}
-	// the latest contexts are kept, and the oldest are dropped
+	// the latest contexts must be kept, and the oldest dropped
 	var b strings.Builder
 	f.w = &b
 	fmt.Fprintf(f, "%d {{{mmap:0x1000:0x10:load:0:r:0x0}}}\n0 {{{mmap:0x1000:0x10:load:0:r:0x0}}}\nend\n", 5*maxProcesses-1)

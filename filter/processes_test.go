@@ -86,8 +86,8 @@ func TestChangesOfProcessesAreKnown(t *testing.T) {
 	}
 }
 
-// ProcessesChanged reports new maps, and the maps of a restarted program replace the old ones, so
-// the context does not grow.
+// ProcessesChanged and Outcome.Changed must report new maps, including those of a restarted
+// program, but no lines without maps.
 func TestChangesOfFactsAreKnown(t *testing.T) {
 	crash := func(base string) string {
 		return "======= Backtrace: =========\n/usr/bin/app(+0x18d)[0x" + base + "18d]\n======= Memory map: ========\n" +

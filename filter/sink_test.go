@@ -64,8 +64,8 @@ func TestSinkTextIsNotInterpreted(t *testing.T) {
 	}
 }
 
-// Each line of the Sink methods reads the clock. After the first call of EndBlock, each block reads
-// it once.
+// Without blocks, each line of the Sink methods must read the clock. After the first call of
+// EndBlock, the clock must be read once for each block.
 func TestSinkLinesHaveTheTimeOfTheirBlock(t *testing.T) {
 	f := New(io.Discard, Options{})
 	in := access.Filter(f).(interface{ EndBlock() })

@@ -17,7 +17,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A Filter and Lines have the same counts for the same log. The Cache counts their lookups.
+// For the same log, a Filter and Lines must have the same counts. The Cache must count their
+// lookups.
 func TestStats(t *testing.T) {
 	want := filter.Stats{Lines: 12, Elements: 15, Resolved: 4, Unresolved: 2}
 	want.Outcomes[filter.OriginBT] = [filter.Results]int64{filter.ResultResolved: 1, filter.ResultSymbolOnly: 1}

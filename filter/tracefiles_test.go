@@ -89,8 +89,8 @@ func TestFilesOfOwnProcessAreNotThoseOfTheLog(t *testing.T) {
 	}
 }
 
-// If a mapping's file has another name than the frame, the mapping may be from another process, so
-// one call does not prove the file.
+// If the file of a mapping has another name than the frame's module, the file must be a guess: the
+// mapping may be from another process.
 func TestMappingsOfOtherNamesAreGuesses(t *testing.T) {
 	f := New(io.Discard, resolvingDialects(t))
 	defer f.Close()
@@ -105,7 +105,7 @@ func TestMappingsOfOtherNamesAreGuesses(t *testing.T) {
 	}
 }
 
-// The number of a frame depends only on earlier frames of the same Context.
+// The number of a frame must depend only on earlier frames of the same Context.
 func TestNumbersOfFramesAreOfTheirContext(t *testing.T) {
 	const id = "(BuildId: a0a1a2a3a4a5a6a7)\n"
 	first, second := []byte("    #0 0x55d01234017a  (/opt/shop/a.out+0x40017a) "+id), []byte("    #1 0x55d01234018d  (/opt/shop/a.out+0x40018d) "+id)
@@ -124,7 +124,7 @@ func TestNumbersOfFramesAreOfTheirContext(t *testing.T) {
 	}
 }
 
-// Names without a file do not count towards the limit of files of a trace.
+// Names without a file must not count towards the maximum number of files of a trace.
 func TestALibraryIsFoundAfterManyThatAreNot(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

@@ -64,8 +64,8 @@ func TestRecordsWaitUntilATime(t *testing.T) {
 	}
 }
 
-// Records are printed at the time of Until even while a slow question holds their file. When the
-// address occurs again, its name is known.
+// A record must be printed at the time of Until, even while another question uses its debug file
+// for longer. After this question, the same addresses must get their names.
 func TestRecordsWithATimeDoNotWaitForOtherQuestions(t *testing.T) {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("testdata/debug")}})
 	defer s.Close()
