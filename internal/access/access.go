@@ -45,10 +45,10 @@ var (
 	// returns a profile.Places.
 	Valgrind, Rtrace func(o any) any
 
-	// Contexts returns a container with a filter.Context for each key. Each key is one log of a
+	// Contexts returns a container of filter.Contexts, one for each key: a key names one log of a
 	// filter.Lines. l is a filter.Limits. The container has the methods Of(key []byte)
-	// *filter.Context, AppendProcesses and Restore. It calls evicted, which may be nil, like
-	// filter.Options.Evicted.
+	// *filter.Context, AppendProcesses and Restore. It calls evicted, which may be nil, as a Filter
+	// calls filter.Options.Evicted.
 	Contexts func(l any, evicted func(key, reason string)) any
 )
 

@@ -92,7 +92,7 @@ func TestWordsWithoutAFileNameOne(t *testing.T) {
 	}
 }
 
-// With InFile, numbers that do not follow a symbol are offsets in the file.
+// With InFile, numbers that do not follow a symbol must be read as offsets in the file.
 func TestNumbersAreOffsetsWhereThatIsAsked(t *testing.T) {
 	for _, c := range [][2]string{
 		{"0x1a25", "||1a25 in file"},
@@ -107,8 +107,8 @@ func TestNumbersAreOffsetsWhereThatIsAsked(t *testing.T) {
 	}
 }
 
-// FuzzRead checks for any word that ranges are bounded, and that a parsed word names a file if it
-// must.
+// FuzzRead checks that the range of any parsed word is bounded. Without IsModule, it also checks
+// that the word names a file.
 func FuzzRead(f *testing.F) {
 	for _, word := range []string{"0x1a25", "main+0x10/0x40", "/bin/app(main+0x10) [0x1]", "offset:1-2", "a+b+0x1-0x2", "(+0x1)"} {
 		f.Add(word, true)

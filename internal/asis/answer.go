@@ -34,7 +34,8 @@ type datum struct {
 	line        uint32
 }
 
-// place returns a frame. ofSymbol is the source file if f has none.
+// place returns the frame f as a place. Its file is ofSymbol, the symbol's source file, if f has no
+// file.
 func (l *Line) place(f *symbolize.Frame, ofSymbol string) place {
 	p := place{function: l.name(f.Func, f.Linkage), file: ofSymbol, line: f.Line, column: f.Column}
 	if f.File != "" {
@@ -47,7 +48,7 @@ func (l *Line) place(f *symbolize.Frame, ofSymbol string) place {
 	return p
 }
 
-// places returns the frames of an answer, at least one.
+// places returns the frames of an answer as places. Without a frame, it returns one empty place.
 func (l *Line) places(frames []symbolize.Frame) []place {
 	all := make([]place, 0, max(1, len(frames)))
 	for i := range frames {
@@ -59,8 +60,8 @@ func (l *Line) places(frames []symbolize.Frame) []place {
 	return all
 }
 
-// single returns the innermost frame. In LLVM's style, it has the function of the outermost frame,
-// if that frame's function is from the symbol table.
+// single returns the innermost frame. In LLVM's style, it has the function of the outermost frame
+// if the symbol table names that function.
 func (l *Line) single(frames []symbolize.Frame, gnu bool) place {
 	if len(frames) == 0 {
 		return place{}

@@ -80,8 +80,8 @@ type binutils struct {
 	searched bool  // debug was searched for
 	last     lastSymbol
 	section  int // the section of -j; 0: none
-	// Function names for later answers, by Details.Entry. As in BFD, the first lookup of a symbol
-	// for a function decides.
+	// function names by Details.Entry; as in BFD, the first lookup in a function decides the name
+	// for all later ones
 	settled map[uint64]string
 }
 
@@ -173,8 +173,8 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// isTarget reports whether name looks like a file format of BFD. BFD tries all ELF formats,
-// whatever the name.
+// isTarget reports whether name may be a format of files in BFD, judged by the part before the
+// first hyphen. For ELF this is enough, since BFD tries all ELF formats, whatever the name.
 func isTarget(name string) bool {
 	family, _, _ := strings.Cut(name, "-")
 	return slices.Contains([]string{"elf32", "elf64", "pei", "pe", "pdb", "srec", "symbolsrec", "verilog", "tekhex", "ihex", "plugin", "default"}, family)
@@ -332,14 +332,14 @@ func (b *binutils) nearest(section int, offset uint64) []place {
 	return all
 }
 
-// hasName reports whether BFD has the function's name without the symbol table.
+// hasName reports whether BFD knows the function's name without looking it up in the symbol table.
 func (b *binutils) hasName(at *place) bool {
 	_, ok := b.settled[at.entry]
 	return ok || at.linker
 }
 
-// nameBySymbol names the first frame by BFD's symbol at an offset in a section. If all is empty, it
-// returns one frame with the symbol's name and file, if any.
+// nameBySymbol gives the first frame the name of BFD's symbol at an offset in a section. If all is
+// empty, it returns one frame with the symbol's name and file, or none without a symbol.
 func (b *binutils) nameBySymbol(all []place, section int, offset uint64) []place {
 	v := b.own
 	if b.debug != nil && b.debug.hasSame(b.own, section) {
@@ -387,7 +387,7 @@ func (b *binutils) debugFrames(l symbolize.Location) []place {
 			continue
 		}
 		at := place{function: f.Linkage, file: within(f.File, f.Details.Within), line: f.Line}
-		// the discriminator of the innermost frame, as in BFD
+		// as in BFD, each frame has the discriminator of the innermost frame
 		at.discriminator = b.frames[0].Details.Discriminator
 		at.start = f.Details.First
 		at.entry, at.linker = f.Details.Entry, f.Details.Linker
@@ -451,8 +451,8 @@ func (b *binutils) address(line string) (pc uint64) {
 	return pc
 }
 
-// symbolic splits a line into a symbol and an offset. A word that begins with a hexadecimal letter
-// is a symbol only if the line has a +.
+// symbolic splits a line into a symbol and an offset. If the line begins with a hexadecimal letter,
+// it has a symbol only if it has a +. ok is false for other lines.
 func symbolic(line string) (name string, offset uint64, ok bool) {
 	if line == "" || line[0] == '-' || line[0] >= '0' && line[0] <= '9' || isHex(line[0]) && !strings.Contains(line, "+") {
 		return "", 0, false

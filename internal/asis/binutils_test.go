@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The expected texts are output of binutils 2.40, except the first: binutils lacks the inlined call
-// there, since it does not read DW_FORM_rnglistx.
+// The expected texts are the output of binutils 2.40, except for the first one. There, binutils
+// lacks the inlined call, since it does not read DW_FORM_rnglistx.
 func TestAnswersAreThoseOfBinutils(t *testing.T) {
 	for _, test := range []struct{ name, args, in, want string }{
 		{"one line", "-afiCps", "3fa6\n", "0x0000000000003fa6: Server::cost(Request const&) const at server.cc:34\n (inlined by) Server::answer() at server.cc:41\n"},
@@ -32,7 +32,7 @@ func TestAnswersAreThoseOfBinutils(t *testing.T) {
 	}
 }
 
-// Words are parsed like getopt_long does, and the messages are the same as in binutils.
+// Words must be parsed as by getopt_long, with the messages of binutils.
 func TestBinutilsCommandLinesAreReadByGetopt(t *testing.T) {
 	p := Named("addr2line")
 	l := p.Parse("addr2line", "", strings.Fields("3fa6 --ex app -fiC --func --sec=.text -- -1"))

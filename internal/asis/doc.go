@@ -11,7 +11,8 @@
 package asis
 
 const (
-	// bytes of a question; the rest of its line is ignored. LLVM splits lines after 1,023 bytes
+	// maximum bytes of a question; the rest of its line is ignored. LLVM splits longer lines after
+	// 1,023 bytes
 	maxQuestion = 64 << 10
 	chunk       = 64 << 10 // bytes of answers that are written together
 	maxModules  = 1024     // paths of modules remembered

@@ -103,7 +103,7 @@ func (e *elfutils) openFile() bool {
 	return err == nil
 }
 
-// answer prints nothing if line is not a question.
+// answer prints the answer to the question in line. It prints nothing if line has no question.
 func (e *elfutils) answer(line string) {
 	var pc uint64
 	var ok bool
@@ -170,9 +170,9 @@ func (e *elfutils) places(pc uint64) {
 	}
 }
 
-// function prints the innermost function and, without --pretty-print, where it was inlined. It
-// prints nothing if debug information has no function, and returns false if a symbol's name must
-// follow.
+// function prints the innermost function and, without --pretty-print, the place where it was
+// inlined. It returns false if a symbol's name must follow: after such a place, or if debug
+// information has no function. In the second case it prints nothing.
 func (e *elfutils) function(frames []symbolize.Frame) bool {
 	if len(frames) == 0 || frames[0].Details == nil || frames[0].Details.Entry == 0 {
 		return false
@@ -286,8 +286,8 @@ func hexNumber(n uint64) string {
 	return "0x" + strconv.FormatUint(n, 16)
 }
 
-// symbolsView returns the debug file if the file itself has no .symtab, as in elfutils. Otherwise,
-// or without a debug file, it returns the file itself.
+// symbolsView returns the view whose symbols elfutils uses: the debug file if the file itself has
+// no .symtab and there is a debug file, otherwise the file itself.
 func (e *elfutils) symbolsView() *view {
 	if e.debug != nil && !e.own.hasTable() {
 		return e.debug

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// object begins a JSON answer with the members up to name: LLVM sorts the members. The caller calls
-// endObject.
+// object begins a JSON answer with the members that precede ModuleName, since LLVM sorts members by
+// name. name is the member with the answer itself. The caller must call endObject.
 func (p *printer) object(q *question, name string) {
 	p.out = append(p.out, '{')
 	if q.hasAddr {
