@@ -137,9 +137,9 @@ func (r *runner) run(t *testing.T, inputs map[string]string) (got actionRun) {
 	return got
 }
 
-// releases starts a server with the release v0.9.0. Every curl with r's home folder gets this
-// server in place of github.com. sums changes the text of SHA256SUMS. The result is the checksum of
-// the archive.
+// releases starts a server with the release v0.9.0, and makes every curl with r's home folder use
+// this server in place of github.com. sums changes the text of SHA256SUMS. releases returns the
+// checksum of the archive.
 func (r *runner) releases(t *testing.T, sums func(string) string) (sum string) {
 	t.Helper()
 	need(t, "curl")
@@ -204,14 +204,15 @@ func TestTheActionNamesTheFramesOfALog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// a build of a clone has its commit in the version
+	// the versions differ if the command was built in a clone: they contain its commit
 	ours := regexp.MustCompile(`("name":"symfilter","version":)"[^"]*"`)
 	if diff := cmp.Diff(ours.ReplaceAllString(string(sarif), `$1""`), ours.ReplaceAllString(readFile(t, filepath.Join(r.workspace, "symfilter.sarif")), `$1""`)); diff != "" {
 		t.Errorf("the command writes (-), the action (+):\n%s", diff)
 	}
 }
 
-// The action writes all of its files before it fails.
+// For a finding that is not in the baseline, the action must fail, but write all of its files
+// before.
 func TestTheActionFailsForWhatTheBaselineLacks(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t)
@@ -273,8 +274,8 @@ func TestTheActionInstallsNoOtherArchive(t *testing.T) {
 	}
 }
 
-// A text of an input must not be run as a script, and a line of a log must not be a command for the
-// runner.
+// The text of an input must not be run as a script. A line of the log must not be read as a
+// workflow command.
 func TestNoTextRunsInTheAction(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t)

@@ -16,8 +16,8 @@ import (
 )
 
 // A stripped program is loaded at a random address, and prints only addresses. The calls before
-// these addresses prove the load base of the file in --image. No base fits another build, and two
-// frames prove no base.
+// these addresses must prove the load base of the file in --image. For another build, or with only
+// two frames, no base must be found.
 func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
 	need(t, "gcc", "strip", "objcopy")
 	dir := t.TempDir()
@@ -86,8 +86,9 @@ func TestAddressesAloneShowTheBaseOfTheirProgram(t *testing.T) {
 	}
 }
 
-// A log names a function that only the separate debug file has. If the logged offset from the
-// function does not fit the address, the name refutes the file.
+// A log names a function whose name only the separate debug file has. If the function's offset in
+// the log fits the address, the name must prove the stripped file. Otherwise the frame must have no
+// answer.
 func TestNamesOfTheDebugFileProveAStrippedFile(t *testing.T) {
 	need(t, "gcc", "objcopy", "strip")
 	dir := t.TempDir()

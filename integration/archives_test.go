@@ -33,8 +33,9 @@ var rotators = map[string]struct{ settings, script string }{
 	"no new file":      {script: `mv app.log app.log.20261101NUMBER && gzip app.log.20261101NUMBER`},
 }
 
-// Rotations happen while symfilter runs, is suspended, has ended or was killed. Only after a kill,
-// some lines may be printed twice. With TEST_LONG=1 there are 1,000 rotations.
+// The log is rotated while symfilter runs, is suspended, has ended or was killed. No line may be
+// lost, and only after a kill may lines be printed twice. With TEST_LONG=1 there are 1,000
+// rotations.
 func TestCompressedRotationsLoseNothing(t *testing.T) {
 	need(t, logrotate, "zstd", "xz", "bzip2")
 	rotations := 6
@@ -120,8 +121,8 @@ func TestCompressedRotationsLoseNothing(t *testing.T) {
 	}
 }
 
-// endQuietly sends sig, and waits for symfilter's end. symfilter may only report that a file is
-// missing or was copied.
+// endQuietly sends sig to symfilter, and waits until it has ended. The test fails if symfilter has
+// reported anything but a missing, truncated or copied file.
 func endQuietly(t *testing.T, p *following, sig syscall.Signal) {
 	t.Helper()
 	p.cmd.Process.Signal(sig)

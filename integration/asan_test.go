@@ -121,8 +121,8 @@ func onlineStacks(report string) [][]place {
 	return all
 }
 
-// keepNamedByBoth blanks frames outside of the program's source if only a or b has a name:
-// symfilter and the sanitizer's symbolizer search debug files in different folders.
+// keepNamedByBoth blanks, in frames outside of the program's source, names and files that only a or
+// b has: symfilter and the sanitizer's symbolizer search debug files in different folders.
 func keepNamedByBoth(a, b [][]place) {
 	for i := range min(len(a), len(b)) {
 		for j := range min(len(a[i]), len(b[i])) {

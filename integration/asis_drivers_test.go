@@ -27,7 +27,7 @@ import (
 type driven struct {
 	name  string
 	needs []string
-	// drive returns the driver's output about a program in dir. path is the path of
+	// drive runs the driver on a program in dir, and returns its output. path is the path of
 	// llvm-symbolizer; other symbolizers are in the same folder.
 	drive func(t *testing.T, dir, path string) string
 	names string // a part of the output

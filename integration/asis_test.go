@@ -120,7 +120,7 @@ var dropInStyles = []struct {
 	{"llvm-addr2line", "-asf", "", "\n0x", false},
 }
 
-// For random addresses, the only differences are those in docs/drop-in.md.
+// For random addresses, the answers may differ from LLVM's only as described in docs/drop-in.md.
 func TestDropInAnswersAreThoseOfLLVM(t *testing.T) {
 	need(t, "llvm-symbolizer-19", "llvm-addr2line-19", "git", "g++", "clang-19")
 	twin := newTraceTwin(t, "ledger", twinBuild{flags: []string{"-gdwarf-5"}, link: []string{"-shared", "-fPIC"}})

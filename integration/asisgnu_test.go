@@ -37,7 +37,7 @@ func gnuPrograms(t *testing.T) map[string]string {
 		words := append(strings.Fields(command), "-O2", "-fPIC", "-shared", ledger, "-o", files[name])
 		run(t, nil, words[0], words[1:]...)
 	}
-	// the program gcc, with a supplementary file that another program shares
+	// a copy of the program gcc, whose supplementary file it shares with another copy
 	files["supplementary"] = filepath.Join(dir, "supplementary")
 	other := filepath.Join(dir, "other")
 	run(t, nil, "cp", files["gcc"], files["supplementary"])
@@ -115,8 +115,8 @@ func gnuPlaces(answer string) (all []string) {
 	return all
 }
 
-// sameNames reports whether two answers have the same functions. Answers with different numbers of
-// calls, or without a file in b, are not compared: it returns true.
+// sameNames reports whether the answers a and b have the same functions. It also returns true if
+// the numbers of calls differ, or if b has no file.
 func sameNames(a, b string) bool {
 	places := gnuPlaces(b)
 	if len(places) != len(gnuPlaces(a)) || places[0] == "??:0" {
@@ -125,8 +125,8 @@ func sameNames(a, b string) bool {
 	return gnuPlace.ReplaceAllString(a, "") == gnuPlace.ReplaceAllString(b, "")
 }
 
-// docs/drop-in.md has the differences. In each of them, llvm-addr2line finds the same files and
-// lines as symfilter.
+// The answers may differ from addr2line's only as described in docs/drop-in.md, and only if
+// llvm-addr2line finds the same files and lines as symfilter.
 func TestDropInAnswersAreThoseOfBinutils(t *testing.T) {
 	need(t, "addr2line", "llvm-addr2line-19", "git", "gcc", "g++", "clang-19", "dwz", "objcopy", "strip")
 	files := gnuPrograms(t)
@@ -143,8 +143,8 @@ func TestDropInAnswersAreThoseOfBinutils(t *testing.T) {
 	}
 }
 
-// For libc, only lines are compared: docs/drop-in.md has the differences for functions at one
-// address.
+// As with Binutils, the answers may differ only as described in docs/drop-in.md. For libc, only
+// lines are compared, since the functions at one address differ.
 func TestDropInAnswersAreThoseOfElfutils(t *testing.T) {
 	need(t, "eu-addr2line", "llvm-addr2line-19", "git", "gcc", "g++", "clang-19", "dwz", "objcopy", "strip")
 	files := gnuPrograms(t)
@@ -210,7 +210,7 @@ var gnuCommands = []string{
 	"-b elf64-x86-64 -e FILE 1160", "-fsape FILE 1160 1168",
 }
 
-// Arguments and lines of standard input need not be addresses.
+// The output must equal addr2line's even if arguments or lines of standard input are not addresses.
 func TestDropInCommandsPrintWhatBinutilsPrints(t *testing.T) {
 	need(t, "addr2line", "gcc", "g++", "dwz")
 	files := gnuPrograms(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Compilers give line 0 to code without a source line. If a bare address follows such code in the
-// same function, the program that printed the address has already subtracted 1: subtracting again
+// Compilers give line 0 to code without a source line. If such code precedes a bare address in the
+// same function, the program that logged the address has already subtracted 1. Subtracting 1 again
 // would lose the line.
 func TestABareAddressBehindLineZeroIsLookedUpAsLogged(t *testing.T) {
 	need(t, "clang-19")

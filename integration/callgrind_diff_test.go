@@ -59,15 +59,16 @@ func compared(t *testing.T, args ...string) (all []changeRecord, total changeRec
 	return all, total, code
 }
 
-// A changed holds the profiles of a program before and after a change, with and without names.
+// A changed holds the profiles of a program from before and after a change to the program, each
+// unstripped and stripped.
 type changed struct {
 	before, after         string // profiles of the unstripped program
 	bareBefore, bareAfter string
 	debug                 string // folder of the unstripped programs
 }
 
-// change builds a program before and after a change, strips both, and profiles all four programs.
-// The programs' paths have equal lengths, since the dynamic loader's costs depend on them.
+// change builds two versions of a program, and profiles each unstripped and stripped. The programs'
+// paths have equal lengths, since the costs of the dynamic loader depend on them.
 func change(t *testing.T, source string, before, after []string, flags ...string) changed {
 	t.Helper()
 	dir := t.TempDir()
@@ -214,8 +215,8 @@ func pprofChanges(t *testing.T, before, after string) (flat, cum map[string]int6
 	return flat, cum
 }
 
-// A stripped program's profile must not differ from its twin's, and two stripped programs must
-// differ like their twins.
+// A stripped program's profile must have the costs of its unstripped twin. The changes between two
+// stripped programs must equal the changes between their twins.
 func TestStrippingChangesNoCosts(t *testing.T) {
 	need(t, "valgrind", "g++", "strip")
 	c := change(t, "change.cc", with(gxx, "-O1"), with(gxx, "-O1", "-DAFTER"), instr...)
@@ -244,7 +245,7 @@ func TestStrippingChangesNoCosts(t *testing.T) {
 		t.Errorf("notes (-want, +got):\n%s", d)
 	}
 
-	// recursion is counted once on both sides, and the gate finds the functions
+	// recursion must be counted once on both sides, and --limit must find the functions
 	depth := slices.IndexFunc(bare, func(r changeRecord) bool { return strings.HasPrefix(r.Function, "ledger::depth") })
 	if depth < 0 || bare[depth].Before.Inclusive["Ir"] != bare[depth].Before.Self["Ir"] {
 		t.Errorf("ledger::depth: %+v, want equal own and inclusive costs", bare[max(depth, 0)])

@@ -26,7 +26,7 @@ type profiled struct {
 	source string
 	build  []string // the compiler and its flags
 	tool   []string // flags of Callgrind
-	// the profile has no addresses: a function is identified by its entry
+	// the profile has no addresses, so a function is identified by its entry
 	lines     bool
 	tails     bool // some calls are jumps
 	misplaced bool // Valgrind assigns lines of some functions to the preceding file
@@ -128,7 +128,7 @@ func (p *profiled) run(t *testing.T) {
 		checkParts(t, name, readProfile(t, run(t, nil, command, "--output=json", name)))
 	}
 
-	// --sysroot makes symfilter open no file of the program
+	// with --sysroot, symfilter must not open the files of the program
 	raw := readProfile(t, run(t, nil, command, "--output=json", "--sysroot="+tree, want))
 	if len(raw.parts) == 1 {
 		compareAnnotated(t, raw, want)
@@ -140,7 +140,7 @@ func (p *profiled) run(t *testing.T) {
 	compareTable(t, got, run(t, nil, command, "callgrind", "--threshold=100", "-s", full, bare))
 }
 
-// Cachegrind's profiles have the same format, without calls, objects and addresses.
+// Cachegrind's profiles have the format of Callgrind's, but no calls, objects or addresses.
 func TestProfilesOfCachegrindAddUpAsInCallgrindAnnotate(t *testing.T) {
 	need(t, "valgrind", "callgrind_annotate", "cg_annotate", "gcc")
 	dir := t.TempDir()
@@ -320,11 +320,12 @@ func closedName(fn string) string {
 	return regexp.MustCompile(` \[clone (\.[^\]]*)\]`).ReplaceAllString(fn, " ($1)")
 }
 
-// key names a function of an object. It merges all levels of recursion if a jump hides the level.
+// key returns the name of a function with its object. If jumps hide levels of recursion, all levels
+// have the same key.
 func (p *profiled) key(f *profileRecord) string {
 	fn := closedName(f.name())
-	// a deleting destructor calls the destructor with the same demangled name: recursion to
-	// Valgrind
+	// a deleting destructor calls the destructor, whose demangled name is the same: for Valgrind
+	// this is recursion
 	if p.tails || strings.HasSuffix(p.source, ".cpp") {
 		fn = regexp.MustCompile(`'\d+$`).ReplaceAllString(fn, "")
 	}
@@ -523,8 +524,9 @@ func readFile(t *testing.T, name string) string {
 	return string(data)
 }
 
-// compareAgain compares profiles that symfilter has printed, as callgrind_annotate shows them. The
-// stripped program's costs must equal its twin's, and the twin's costs must be unchanged.
+// compareAgain compares profiles that symfilter has written with --output=callgrind, as
+// callgrind_annotate shows them. The stripped program's costs must equal those of its unstripped
+// twin. In the profile of the twin, symfilter must not change the costs.
 func (p *profiled) compareAgain(t *testing.T, bare, want, full, source string) {
 	t.Helper()
 	again := func(name string, flags ...string) string {
@@ -584,8 +586,8 @@ func (p *profiled) about() cmp.Option {
 
 func (p *profiled) withoutLines() bool { return slices.Contains(p.tool, "--dump-line=no") }
 
-// comparePlaces compares llvm-symbolizer's functions for a profile's markup with the functions in
-// JSON.
+// comparePlaces compares the functions that llvm-symbolizer finds for a profile's markup with the
+// functions in the profile's JSON.
 func comparePlaces(t *testing.T, p *profile, markup, tree string) {
 	t.Helper()
 	pc := regexp.MustCompile(`(?m)^(?:  )?\{\{\{pc:0x([0-9a-f]+):pc\}\}\}`)

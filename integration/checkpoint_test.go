@@ -33,7 +33,7 @@ type savedFile struct {
 	}
 }
 
-// readCheckpoint reads a state file. Only the last record of a path is valid.
+// readCheckpoint reads a state file. For each path, only the last record is valid.
 func readCheckpoint(t *testing.T, name string) (c checkpoint) {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -154,7 +154,8 @@ func (w *numbered) from(t *testing.T, c checkpoint) int {
 	return at
 }
 
-// Only lines printed since the last checkpoint may be printed twice.
+// A killed follower must lose no line. Only lines printed since the last checkpoint may be printed
+// twice.
 func TestKilledFollowersLoseNothing(t *testing.T) {
 	kills := 20
 	if long() {
@@ -240,7 +241,7 @@ func lastBytes(t *testing.T, name string) string {
 }
 
 // checkRun checks that the output after the offset begin has consecutive lines, the first with the
-// number from. It returns the number of the line to come, but at least the parameter next.
+// number from. It returns the number that follows the last line, or next if that is greater.
 func checkRun(t *testing.T, out string, begin int64, from, next int) int {
 	t.Helper()
 	f, err := os.Open(out)
@@ -302,8 +303,8 @@ func TestFramesAfterARestartAreResolved(t *testing.T) {
 	}
 }
 
-// A follower prints a profile when it is stopped. If it is killed first, the next follower prints
-// the profile.
+// A follower that is stopped must print a profile, and later followers must not print it again. If
+// a follower is killed first, the next follower must print the profile.
 func TestProfilesAreFollowedWithACheckpoint(t *testing.T) {
 	const profile = "version: 1\ncreator: test\npositions: line\nevents: Ir\nfl=a.c\nfn=first\n1 10\nsummary: 10\n"
 	for name, kills := range map[string]int{"stopped": 0, "killed first": 1} {

@@ -107,8 +107,8 @@ func (c *collector) start(name string, args ...string) {
 		kill := time.AfterFunc(10*time.Second, func() { c.Process.Kill() })
 		c.Wait()
 		kill.Stop()
-		// symfilter ends when the collector has closed the pipe, and first saves its context to the
-		// folder
+		// after the collector has closed the pipe, symfilter first saves its context to the folder,
+		// and then ends
 		if child != 0 && !testenv.Wait(func() bool { return syscall.Kill(child, 0) != nil }) {
 			c.t.Error("symfilter goes on after the end of the collector")
 		}
@@ -187,8 +187,8 @@ func (c *collector) wantSame(reload func()) {
 	}
 }
 
-// logOfTwo returns n lines of the fixture, from two alternating processes, with text before each
-// line.
+// logOfTwo returns n lines of the fixture, alternately from two processes. Each line begins with
+// before, the name of its process, and between.
 func logOfTwo(t *testing.T, n int, before, between string) string {
 	log, _ := fixture(t)
 	var b strings.Builder
@@ -235,8 +235,8 @@ func (c *collector) wantLines(n int) {
 	}
 }
 
-// wantRestart fails the test unless frames are resolved after symfilter was killed and started
-// again.
+// wantRestart kills symfilter between the modules and the frames of a process. It fails the test
+// unless the symfilter that the collector then starts resolves the frames.
 func (c *collector) wantRestart() {
 	c.t.Helper()
 	log, _ := fixture(c.t)
@@ -262,9 +262,9 @@ func (c *collector) wantRestart() {
 	old := c.symfilter()
 	before := int(mustSize(c.t, filepath.Join(c.dir, "symbolized.log")))
 	syscall.Kill(old, syscall.SIGKILL)
-	// rsyslog starts the next symfilter for a line, perhaps only for the second one. syslog-ng
-	// starts the next symfilter at once, but if it has written to the killed one, it sends nothing
-	// for a minute.
+	// rsyslog starts the next symfilter when it has a line, perhaps only for the second line.
+	// syslog-ng starts the next symfilter at once. But if syslog-ng has written to the killed
+	// symfilter, it sends nothing for a minute.
 	const pause = time.Second
 	sent := time.Now()
 	c.until("another symfilter", func() bool {

@@ -76,7 +76,8 @@ func readerFolder(t *testing.T) (dir string) {
 	return dir
 }
 
-// Other programs replace the machines and servers that the commands need.
+// The commands of the pages must print names. Programs and servers of the test replace the machines
+// and servers that the commands need.
 func TestCommandsOfPagesNameFrames(t *testing.T) {
 	t.Parallel()
 	need(t, "less", "addr2line")
@@ -125,8 +126,8 @@ func TestCommandsOfPagesNameFrames(t *testing.T) {
 	}
 }
 
-// The commands of operations.md and usage.md check the example, start the daemon, and send it the
-// log with curl.
+// The commands of operations.md and usage.md must check the example and start the daemon. They send
+// the log to the daemon with curl, and must print names.
 func TestCommandsOfTheDaemonPrintNames(t *testing.T) {
 	t.Parallel()
 	need(t, "curl")
@@ -194,7 +195,7 @@ func TestCommandsOfTheDaemonPrintNames(t *testing.T) {
 	}
 }
 
-// The command works for a commit without a tag.
+// The command of releasing.md must work for a commit without a tag.
 func TestTheCommandForASnapshotMakesOne(t *testing.T) {
 	testenv.OnlyLong(t) // compiles and packs for half a minute
 	need(t, "git")

@@ -97,8 +97,8 @@ func uri(path string, members ...string) []string {
 	return append(append(args, "--debug-file-directory", checkout+"/testdata/debug"), members...)
 }
 
-// Each stream has its own modules, even after a rotation. The lines left in the pipes when
-// symfilter is stopped are written, too.
+// Each stream must have its own modules, even after a rotation. Lines that are still in the pipes
+// when symfilter is stopped must be written, too.
 func TestContainersLogThroughSymfilter(t *testing.T) {
 	log, golden := fixture(t)
 	dir := t.TempDir()
@@ -138,7 +138,8 @@ func TestContainersLogThroughSymfilter(t *testing.T) {
 	}
 }
 
-// The server of debug files sends its first answer after SIGTERM, or never.
+// The server of debug files sends its first answer after SIGTERM, or never. The last lines must
+// wait for the answer, but must be written even without it.
 func TestLastLinesOfAContainerWaitForDebugFiles(t *testing.T) {
 	for name, answers := range map[string]bool{"a slow server": true, "a silent server": false} {
 		t.Run(name, func(t *testing.T) {
@@ -192,8 +193,8 @@ func TestLastLinesOfAContainerWaitForDebugFiles(t *testing.T) {
 	}
 }
 
-// symfilter ends the unfinished line of an earlier, killed symfilter. The format json-file is read
-// like Docker's log.
+// symfilter must first end the line that an earlier, killed symfilter has left unfinished. A log in
+// the format json-file must be readable like Docker's log.
 func TestContainersLogOfDocker(t *testing.T) {
 	log, golden := fixture(t)
 	path := filepath.Join(t.TempDir(), "log")

@@ -81,7 +81,8 @@ func configurations(t *testing.T) map[string]string {
 	return all
 }
 
-// --check needs the folders for outputs, so the test makes them.
+// The examples must match the schema, and pass --check. The test makes the folders for outputs,
+// which --check needs.
 func TestConfigurationsOfExamplesAreChecked(t *testing.T) {
 	published, err := jsonschema.UnmarshalJSON(strings.NewReader(run(t, nil, daemonCommand(t), "--schema")))
 	if err != nil {
@@ -157,7 +158,7 @@ func TestManifestsOfExamplesFitTogether(t *testing.T) {
 // oldSystemd matches the warning of systemd before 253 about Type=notify-reload.
 var oldSystemd = regexp.MustCompile(`(?m)^.*: Failed to parse service type, ignoring: notify-reload\n`)
 
-// The service must not have unneeded rights.
+// systemd must accept the units, and the service must not have unneeded rights.
 func TestUnitsOfTheDaemon(t *testing.T) {
 	need(t, "systemd-analyze")
 	dir := t.TempDir()
@@ -309,7 +310,8 @@ pipelines: {app: {input: {files: ["DIR/app.log"]}, output: {file: DIR/symbolized
 			write() // while files are renamed
 		}
 		if n > 5000 {
-			// after the last rotation; logrotate skips an empty or missing file
+			// the output must not be empty or missing after the last rotation: logrotate would skip
+			// it
 			until(t, "the output is open again", func() bool { info, err := os.Stat(d.path("symbolized/app.log")); return err == nil && info.Size() > 0 })
 			if out, err := exec.Command(logrotate, "--force", "--state", d.path("logrotate.state"), d.path("logrotate.conf")).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
@@ -331,8 +333,8 @@ func withMainPID(script string, pid int) string {
 	return regexp.MustCompile(`"?\$\(systemctl [^)]*\)"?`).ReplaceAllString(script, strconv.Itoa(pid))
 }
 
-// Without the service, systemctl prints the PID 0. For kill(1), 0 is the process group of the
-// caller: logrotate and the timer's service.
+// If the service does not run, systemctl prints the PID 0, which the script must not signal. For
+// kill(1), 0 is the process group of the caller: logrotate and the timer's service.
 func TestLogrotateSignalsNothingIfTheServiceDoesNotRun(t *testing.T) {
 	_, script, _ := strings.Cut(example(t, "logrotate"), "postrotate\n")
 	script, _, _ = strings.Cut(script, "endscript")

@@ -37,7 +37,8 @@ func followingDaemon(t *testing.T, log, state, out string, poll bool) *following
 	return p
 }
 
-// A line is printed twice only if the checkpoint did not cover it before the kill.
+// A killed daemon must lose no line. It may print a line twice only if the checkpoint did not cover
+// the line before the kill.
 func TestKilledDaemonsLoseNothing(t *testing.T) {
 	kills, runs, often, most := 4, 3, 3, 100
 	if long() {
@@ -51,7 +52,8 @@ func TestKilledDaemonsLoseNothing(t *testing.T) {
 	})
 }
 
-// After a signal, the daemon ends within five seconds, and after a second signal at once.
+// After a signal, the daemon must end within five seconds. After a second signal, it must end at
+// once.
 func TestDaemonsEndSoon(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections, but never answers
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// confinedDaemon has each kind of input and output that the reloads below change.
+// confinedDaemon is the configuration with which the daemon starts. Reloads add other kinds of
+// input and output to it.
 const confinedDaemon = `
 symbols: {no_default_debug_directories: true, cache_directory: DIR/cache}
 state: DIR/state
@@ -84,9 +85,9 @@ func TestEveryThreadOfTheDaemonIsConfined(t *testing.T) {
 	}
 }
 
-// The daemon may create files at any time, but only in folders of the first configuration. If such
-// a folder is replaced by another one, the daemon reports what to do. After a restart no line is
-// missing.
+// The daemon must be able to create files at any time, but only in folders of the first
+// configuration. If such a folder is replaced by another one, the daemon must report what to do.
+// After a restart, no line may be missing.
 func TestTheDaemonWritesToItsFoldersOnly(t *testing.T) {
 	landlocked(t)
 	d := startConfined(t)
@@ -121,8 +122,8 @@ func TestTheDaemonWritesToItsFoldersOnly(t *testing.T) {
 	again.holds("out/c.log", "four\n")
 }
 
-// A refused reload changes nothing, and the message has a remedy. Lines are passed on during all
-// reloads.
+// A refused reload must change nothing, and the message must name a remedy. Lines must be passed on
+// during all reloads.
 func TestReloadsBeyondTheSandboxAreRefused(t *testing.T) {
 	landlocked(t)
 	d := startConfined(t)

@@ -12,10 +12,10 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// One peer opens many more slow connections than the limit. Requests of another peer are answered
-// at once. Further requests of the first peer are refused until one of its connections is closed:
-// the daemon closes connections that have sent at most a part of a header, but keeps connections
-// that are sending a body.
+// One peer opens many more slow connections than the limit. Requests of another peer must be
+// answered at once. Further requests of the first peer must be refused until one of its connections
+// is closed. The daemon must close connections that have sent at most a part of a header, but keep
+// connections that are sending a body.
 func TestSlowConnectionsShutNobodyOut(t *testing.T) {
 	for _, tt := range []struct {
 		name, sent string

@@ -227,8 +227,8 @@ func symbolAddr(t *testing.T, path, function string) uint64 {
 	return addr
 }
 
-// symfilter needs no server for files that elfutils' client has fetched, and does not request
-// elfutils' misses again.
+// symfilter must need no server for files that elfutils' client has fetched. It must not request a
+// file again that elfutils' client has found to be missing.
 func TestFilesAndMissesOfElfutilsAreUsed(t *testing.T) {
 	t.Parallel()
 	files := newChain(t).files

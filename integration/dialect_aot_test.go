@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// An aotStack is the stack of a twin whose frames are all in the program. It replaces logs of
-// producers that need a special compiler.
+// An aotStack is the stack of a twin whose frames are all in the program. Tests print it in the
+// forms of producers that need a special compiler.
 type aotStack struct {
 	*traceTwin
 	id     string // build ID of the program

@@ -60,8 +60,8 @@ func TestAddonsOfNodeAreResolved(t *testing.T) {
 	w.wantChain(t, w.frames(t, log), calls...)
 }
 
-// Breakpad prints offsets, and after all threads the first bytes of the build IDs. These bytes
-// identify files in a tree, or confirm a named file.
+// Breakpad prints offsets, and after all threads the first bytes of the build IDs. These bytes must
+// identify files in a tree, or confirm a file that --image names.
 func TestMinidumpsAreResolvedByTheListOfModules(t *testing.T) {
 	need(t, "/usr/lib/debug/.build-id") // debug file of libc
 	t.Parallel()
@@ -71,8 +71,8 @@ func TestMinidumpsAreResolvedByTheListOfModules(t *testing.T) {
 	w.wantChain(t, w.frames(t, w.output(t, nil, "breakpad-functions")), emittedCalls...)
 	w.wantChain(t, w.frames(t, w.output(t, nil, "breakpad", "signal")), signalledCalls...)
 
-	// libc's debug file has the symbol of the trampoline, although it has no code, so the next
-	// frame is exact
+	// libc's debug file has no code, but the symbol of the trampoline. So the frame after the
+	// trampoline must be looked up as an exact address.
 	offsets := func(form string) (all []string) {
 		for _, f := range w.frames(t, w.output(t, nil, form, "signal")) {
 			if len(f.Frames) > 0 && f.Frames[0].Line != 0 && strings.HasPrefix(filepath.Base(f.Module), "emit") {

@@ -111,8 +111,8 @@ func TestFramesOfGDBAreResolved(t *testing.T) {
 	}
 }
 
-// The libraries are located by the functions that gdb names, and by the paths from which it has
-// read symbols.
+// Without maps, libraries must be located by the functions that gdb names, and by the paths from
+// which gdb has read symbols.
 func TestLibrariesOfGDBAreResolvedWithoutMaps(t *testing.T) {
 	w := newTraceTwin(t, "fault", twinBuild{})
 	core, _ := w.core(t)
@@ -124,7 +124,8 @@ func TestLibrariesOfGDBAreResolvedWithoutMaps(t *testing.T) {
 	}
 }
 
-// gdb starts programs without address space randomization.
+// gdb starts programs without address space randomization. Such frames must be resolved if --image,
+// or gdb's output, names the program's file.
 func TestProgramsOfGDBThatAreNotRandomizedNeedTheirFile(t *testing.T) {
 	for name, link := range links() {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +144,8 @@ func TestProgramsOfGDBThatAreNotRandomizedNeedTheirFile(t *testing.T) {
 }
 
 // gdb wraps lines at the terminal's width. The module of a frame, or the brackets after the
-// function, may be on a line of their own.
+// function, may be on a line of their own. Wrapped frames must have the same answers as joined
+// ones.
 func TestFramesOfGDBMayBeWrapped(t *testing.T) {
 	w := newTraceTwin(t, "fault", twinBuild{})
 	core, _ := w.core(t)
@@ -166,7 +168,7 @@ func TestFramesOfGDBMayBeWrapped(t *testing.T) {
 	}
 }
 
-// The address of an interrupted frame is exact.
+// The frame that a signal has interrupted must be looked up at its exact address, not before it.
 func TestFramesOfGDBAfterASignalAreExact(t *testing.T) {
 	w := newTraceTwin(t, "backtrace", twinBuild{})
 	out := w.gdb(t, []string{"signal"}, "handle SIGSEGV nostop pass", "break backtrace_symbols_fd", "run", "bt", "info proc mappings")
@@ -202,8 +204,8 @@ func TestFramesOfEuStackAreResolved(t *testing.T) {
 	}
 }
 
-// entry returns systemd-coredump's message for a core dump, made from the output of eu-stack.
-// Modules have paths, or names if names is set.
+// entry returns systemd-coredump's message for a core dump, made from the output of eu-stack. It
+// has the modules' paths, or only their names if names is set.
 func (w *traceTwin) entry(t *testing.T, core string, names bool) []byte {
 	t.Helper()
 	need(t, "eu-stack", "eu-unstrip")
@@ -260,7 +262,8 @@ func TestEntriesOfSystemdCoredumpAreResolved(t *testing.T) {
 	}
 }
 
-// In JSON, the path of the program is in a separate field.
+// In the journal's JSON, the path of the program is in a separate field. The frames must have the
+// same answers as in the message alone.
 func TestEntriesOfSystemdCoredumpInJSONAreResolved(t *testing.T) {
 	w := newTraceTwin(t, "fault", twinBuild{})
 	core, _ := w.core(t)

@@ -165,7 +165,7 @@ func TestPostgreSQLBacktrace(t *testing.T) {
 	}
 	s := startServer(t, asServerUser(t, exec.Command(bin+"postgres", "-D", data, "-c", "backtrace_functions=int4div", "-c", "listen_addresses=", "-k", dir), dir),
 		"ready to accept connections")
-	// psql fails, since the division does
+	// the division makes psql fail
 	exec.Command(bin+"psql", "-U", "postgres", "-h", dir, "-c", "select 1/0").Run()
 	s.readTo("STATEMENT:")
 	s.cmd.Process.Signal(syscall.SIGINT)

@@ -16,7 +16,7 @@ import (
 )
 
 // For a killed process, the kernel logs the base name of a file, and on the next line the code
-// around the fault. The code proves the file.
+// around the fault. This code must prove the file.
 func TestProcessesThatDiedAreResolvedByTheirCode(t *testing.T) {
 	for name, link := range map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestProcessesThatDiedAreResolvedByTheirCode(t *testing.T) {
 	}
 }
 
-// Another build has different code at the address.
+// Another build has different code at the address, so the line must stay unchanged.
 func TestProcessesThatDiedAreNotResolvedByOtherBuilds(t *testing.T) {
 	w := newTraceTwin(t, "death", twinBuild{})
 	log := w.output(t, nil)

@@ -50,8 +50,8 @@ func emitter(t *testing.T, build string) *traceTwin {
 	return w
 }
 
-// answersNothing fails the test if another build resolves a frame of log. It first replaces w's
-// folder by other's in log.
+// answersNothing fails the test if another build resolves a frame of log. Before, it replaces w's
+// folder in log by the folder of the other build.
 func (w *traceTwin) answersNothing(t *testing.T, log []byte, other *traceTwin, args ...string) {
 	t.Helper()
 	log = bytes.ReplaceAll(log, []byte(w.dir), []byte(other.dir))

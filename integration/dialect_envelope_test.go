@@ -117,13 +117,13 @@ func journalMessages(t *testing.T, log string) string {
 	return all.String()
 }
 
-// turns has the number of tested logs by test name. The form of a log depends only on the test and
-// this number, so that a failure can be repeated.
+// turns has the number of tested logs by test name. The test and this number alone determine the
+// form of a log, so that a failure can be repeated.
 var turns sync.Map
 
-// wantInRecords fails the test unless a log gives the same output in records as alone. If log is
-// nil, the last argument names the file. The long test tries all forms, and also converts the log
-// to markup and resolves that. The short test tries another form for each log.
+// wantInRecords fails the test unless a log in records has the same output as the log alone. If log
+// is nil, the last argument is the path of the log. The short test tries a different form for each
+// log. The long test tries all forms, and also the markup that symfilter makes of them.
 func wantInRecords(t *testing.T, log []byte, args ...string) {
 	t.Helper()
 	if log == nil {
@@ -174,8 +174,8 @@ func wantInRecords(t *testing.T, log []byte, args ...string) {
 	}
 }
 
-// A log gives the same answers in records as alone, as text and as markup, and its records stay
-// valid.
+// A log in records must get the same answers as the log alone, as text and as markup. The records
+// must stay valid.
 func TestBacktracesInRecordsAreResolved(t *testing.T) {
 	need(t, "g++", "strip")
 	w := newTraceTwin(t, "backtrace", twinBuild{})

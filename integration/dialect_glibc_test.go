@@ -52,8 +52,8 @@ func TestBacktraceSymbolsAreResolved(t *testing.T) {
 
 var forms *traceTwin
 
-// newForms returns the twin forms. Some forms need the program under other names. Tests share the
-// twin, and must not change its files.
+// newForms returns the twin built from forms.cc, with the other names of its program that some
+// forms need. Tests share the twin, and must not change its files.
 func newForms(t *testing.T) *traceTwin {
 	t.Helper()
 	if forms == nil {
@@ -133,8 +133,8 @@ func (w *traceTwin) calledAs(t *testing.T, name string, args ...string) []byte {
 	return out
 }
 
-// glibc names the executable by the process title. The file is found if the title begins with its
-// path, by maps in the log, or by --image. A relative path is not found, since symfilter runs in
+// glibc names the executable by the process title. The file must be found if the title begins with
+// its absolute path, or with --image. A relative path must not be used, since symfilter runs in
 // another folder.
 func TestProgramsAreFoundByTheirTitles(t *testing.T) {
 	w := newTraceTwin(t, "backtrace", twinBuild{})
@@ -183,7 +183,7 @@ func TestImagesOfTheOperatorAreOpened(t *testing.T) {
 	}
 }
 
-// The files at the logged paths are of another build.
+// The files at the logged paths are of another build, so they must not resolve any frame.
 func TestOtherBuildsAnswerNothing(t *testing.T) {
 	w := newTraceTwin(t, "forms", twinBuild{})
 	other := newTraceTwin(t, "forms", twinBuild{flags: []string{"-O1", "-fno-inline"}})
@@ -207,8 +207,8 @@ func TestOtherBuildsAnswerNothing(t *testing.T) {
 	}
 }
 
-// The process ID of each line separates two interleaved traces. If both have the same ID, no frame
-// may get a wrong answer.
+// If each line has its process ID, two interleaved traces must be resolved. If both have the same
+// ID, no frame may get a wrong answer.
 func TestMixedTracesAreToldApart(t *testing.T) {
 	w := newForms(t)
 	var traces [2][]string
@@ -246,9 +246,8 @@ func TestMixedTracesAreToldApart(t *testing.T) {
 	}
 }
 
-// The maps in the log have wrong addresses. Frames with an offset from the library's base or from a
-// symbol are resolved nevertheless, and other frames get no wrong answer. A deleted library is not
-// opened.
+// If the maps in the log have wrong addresses, or mark the library as deleted, no frame of the
+// library may be resolved.
 func TestMapsThatLieAnswerNothing(t *testing.T) {
 	w := newForms(t)
 	log := string(w.output(t, nil, "bare"))

@@ -33,7 +33,8 @@ func TestErrorLogsOfJavaAreResolvedInFiles(t *testing.T) {
 	}
 }
 
-// Two JVMs in one log have their libraries at different addresses.
+// Two JVMs in one log have their libraries at different addresses. The frames of both must be
+// resolved.
 func TestErrorLogsOfSeveralMachinesAreResolved(t *testing.T) {
 	w := newTraceTwin(t, "hserr", twinBuild{})
 	log := append(w.output(t, nil), w.output(t, nil)...)
@@ -55,8 +56,8 @@ func TestAbortsOfOldGlibcAreResolvedByTheirMaps(t *testing.T) {
 	w.wantNone(t, log)
 }
 
-// In a pipe, frames are printed before the maps arrive. Frames that only the maps locate are
-// repeated after the maps.
+// In a pipe, frames are printed before the maps arrive. Frames that only the maps locate must be
+// repeated after the last map, as footnotes.
 func TestErrorLogsOfJavaHaveFootnotesInPipes(t *testing.T) {
 	w := newTraceTwin(t, "hserr", twinBuild{})
 	log := w.output(t, nil)
@@ -76,7 +77,8 @@ func TestErrorLogsOfJavaHaveFootnotesInPipes(t *testing.T) {
 	w.wantChain(t, resolved, diedCalls...)
 }
 
-// The JVM's library has debug information. A Java method is replaced by a function that crashes.
+// A real JVM calls a function that crashes in place of a Java method. All frames must be resolved,
+// those of the JVM's library as by llvm-symbolizer.
 func TestErrorLogOfARealMachine(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "java")

@@ -32,8 +32,8 @@ type kernelLog struct {
 
 var kernelFunction = regexp.MustCompile(`([\w.]+)\+0x([0-9a-f]+)/0x([0-9a-f]+)(?: \[(\w+)(?: [0-9a-f]{40})?\])?`)
 
-// kernelLogOf returns the functions in a log. The byte to look up is the logged one if the line is
-// about an instruction, otherwise the byte before.
+// kernelLogOf returns the functions in a log, with the offsets to look up. For an instruction this
+// is the logged offset, for a return address the byte before.
 func kernelLogOf(t *testing.T, text string) *kernelLog {
 	l := &kernelLog{text: text}
 	fault := ""
@@ -226,7 +226,7 @@ func TestReportsOfAKernelAreResolved(t *testing.T) {
 	}
 }
 
-// otherLine returns the first lines in which two texts differ.
+// otherLine describes the first line in which two texts differ.
 func otherLine(got, want string) string {
 	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range min(len(g), len(w)) {
@@ -409,8 +409,8 @@ func (l *kernelLog) asLLVM(t *testing.T, files map[string]string) (want string, 
 	return b.String(), known
 }
 
-// Each frame must have llvm-symbolizer's answer. A name is never resolved if several functions of
-// the logged size have it.
+// Each frame must have llvm-symbolizer's answer. If several functions of the logged size have a
+// name, frames with this name must stay unresolved.
 func TestRandomFunctionsOfAKernelAreResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	const frames = 10_000
@@ -442,7 +442,8 @@ func TestRandomFunctionsOfAKernelAreResolved(t *testing.T) {
 	}
 }
 
-// The first frame of the call trace has the address of the fault, like the register pc.
+// The first frame of the call trace has the address of the fault, like the register pc. It must be
+// looked up as logged, not one byte before.
 func TestAnOopsOfArm64IsResolved(t *testing.T) {
 	t.Parallel()
 	need(t, "aarch64-linux-gnu-gcc", "llvm-symbolizer-19", "llvm-readelf-19")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The end of a function is a return address only after a call to a function that does not return.
-// The test has a vmlinux and a module, which is not linked.
+// The end of a function must be taken for a return address only after a call to a function that
+// does not return. This must hold for a vmlinux, and for a module, which is not linked.
 func TestTheEndOfAKernelFunctionFollowsACall(t *testing.T) {
 	need(t, "gcc", "ld")
 	dir := t.TempDir()

@@ -31,8 +31,8 @@ func libraryTwin(t *testing.T, name string, link ...string) *traceTwin {
 	return newTraceTwin(t, name, twinBuild{link: link})
 }
 
-// ofTwin removes the calls in the library's own files from frames, and then the frames without
-// calls.
+// ofTwin removes the calls in the library's own files from frames, and the frames that have no call
+// left.
 func ofTwin(frames []twinFrame, library string) (own []twinFrame) {
 	for _, f := range frames {
 		calls := f.Frames[:0:0]
@@ -72,7 +72,8 @@ func TestGlogIsResolved(t *testing.T) {
 }
 
 // Abseil's handler follows frame pointers, which Debian's C library lacks. So its trace has only
-// the address of the fault, and no call precedes this address to prove it.
+// the address of the fault, which no preceding call can prove. The address must be resolved only
+// with --image.
 func TestAbseilIsResolvedByAnImage(t *testing.T) {
 	w := libraryTwin(t, "absl", "-no-pie")
 	log := w.output(t, nil, "maps")
@@ -82,8 +83,8 @@ func TestAbseilIsResolvedByAnImage(t *testing.T) {
 	w.wantChain(t, w.tracedFrames(t, log, "--image", w.program), "fall")
 }
 
-// Boost prints a name or an address, never both. The trace has one address in the library, and one
-// call proves too little.
+// Boost prints a name or an address for a call, never both. Its trace has only one address in the
+// library, for which one call is not enough proof. This address must be resolved only with --image.
 func TestBoostIsResolved(t *testing.T) {
 	for name, link := range map[string]string{"pie": "-pie", "no-pie": "-no-pie"} {
 		t.Run(name, func(t *testing.T) {

@@ -41,8 +41,8 @@ func TestStacksOfStraceAreResolved(t *testing.T) {
 	}
 }
 
-// The first frame of a system call follows the syscall instruction, not a call. A signal handler
-// returns to a trampoline.
+// All frames must be resolved, although the first frame of a system call follows the syscall
+// instruction, and a signal handler returns to a trampoline: no call precedes these addresses.
 func TestStacksOfStraceBelowAHandler(t *testing.T) {
 	w := newTraceTwin(t, "backtrace", twinBuild{})
 	out := traced(t, "-k", "-s", "0", "-e", "signal=none", "-e", "trace=exit_group", w.program, "signal")

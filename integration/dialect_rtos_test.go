@@ -140,8 +140,8 @@ func TestQNXIsResolved(t *testing.T) {
 	}
 }
 
-// Frames stay unchanged, with a reason, if their file is not ELF, if no file has the address, or if
-// AArch64 has signed it.
+// A frame must stay unchanged if its file is not ELF, if no file has the address, or if AArch64 has
+// signed the address. --explain must print the reason.
 func TestForeignFramesAreExplained(t *testing.T) {
 	t.Parallel()
 	const (

@@ -114,7 +114,7 @@ func TestTracesOfGfortranAreResolvedByImage(t *testing.T) {
 	}
 }
 
-// For a signal in a C function, Go prints only the address.
+// For a signal in a C function, Go prints only the address. It must be resolved only with --image.
 func TestSignalInCOfGoIsResolvedByImage(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "go", "gcc")

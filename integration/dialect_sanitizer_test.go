@@ -107,7 +107,7 @@ func TestVariablesOfRacesAreAsPrintedOnline(t *testing.T) {
 	}
 }
 
-// The regular expression has the form of ClusterFuzz's.
+// A regular expression in the form of ClusterFuzz's must match each frame of a filtered report.
 func TestClusterFuzzReadsFilteredReports(t *testing.T) {
 	need(t, "clang-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))
@@ -139,8 +139,8 @@ func TestClusterFuzzReadsFilteredReports(t *testing.T) {
 	}
 }
 
-// The first run has no debug files, and writes markup. The second run names the frames. The result
-// must equal that of a single run.
+// The first run has no debug files, and prints the located frames. A second run with the debug
+// files must print the same as a single run.
 func TestFramesAreLocatedByOneRunAndNamedByAnother(t *testing.T) {
 	need(t, "clang-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))

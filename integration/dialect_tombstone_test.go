@@ -43,8 +43,8 @@ func TestAndroidFramesAreResolvedByImage(t *testing.T) {
 	w.answersNothing(t, log, other, images(other)...)
 }
 
-// A debug file has no code that could prove that a number is a file offset, so the number is read
-// as an address.
+// A debug file has no code that could prove that a number is a file offset. With debug files only,
+// the number must be read as an address.
 func TestAndroidFramesAreResolvedByFilesWithoutCode(t *testing.T) {
 	t.Parallel()
 	shared := emitter(t, "lld")

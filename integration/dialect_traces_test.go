@@ -16,11 +16,11 @@ import (
 
 // The forms printed by testdata/twin/traces.cc.
 var (
-	// with addresses, but without modules
+	// the frames have addresses, but no modules
 	bareForms = []string{"glog", "absl", "folly", "rust", "stdtrace"}
-	// with modules, and with numbers or names that prove where they were loaded
+	// the frames have modules, and numbers or names that prove where the modules were loaded
 	fullForms = []string{"glog-paths", "pytorch", "backward", "cpptrace"}
-	// with modules, or with load addresses, for some frames only
+	// only some frames have modules or load addresses
 	partForms = []string{"envoy", "seastar", "seastar-list", "boost"}
 )
 

@@ -83,7 +83,8 @@ func TestValgrindsTextIsResolved(t *testing.T) {
 	}
 }
 
-// Valgrind loads the program at its usual address, and the library elsewhere. No other build fits.
+// Valgrind loads the program at its usual address, and the library elsewhere. If the files are of
+// another build, the report must stay unchanged.
 func TestValgrindsTextIsNotResolvedByOtherBuilds(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "memory", twinBuild{})
@@ -99,8 +100,8 @@ func TestValgrindsTextIsNotResolvedByOtherBuilds(t *testing.T) {
 	}
 }
 
-// A file that was located for one error resolves all errors of the same process, whatever lines are
-// between them, but no error of another process.
+// A file that was located for one error must resolve all errors of the same process, whatever lines
+// are between them. It must resolve no error of another process.
 func TestValgrindsTextIsOfOneProcess(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "memory", twinBuild{})

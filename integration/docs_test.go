@@ -15,9 +15,9 @@ import (
 	"github.com/symfilter/symfilter/internal/walkthrough"
 )
 
-// The commands run in order, in a fresh clone with an empty home, and their output must match the
-// page. README.md has the installation. The tests of collector/ follow the page about the
-// Collector.
+// The commands of each page run in order, in a fresh clone with an empty home, and must print what
+// the page shows. The commands for the installation are in README.md. The tests of collector/ run
+// the page about the Collector.
 func TestPagesOfDocsWorkAsWritten(t *testing.T) {
 	t.Parallel()
 	need(t, "make", "git", "g++", "xz")
@@ -54,7 +54,7 @@ func TestPagesOfDocsWorkAsWritten(t *testing.T) {
 			walkthrough.Run(t, walkthrough.Place{Dir: clone, Home: t.TempDir(), Env: reader}, blocks)
 		})
 	}
-	// needs a phone, a board, or this machine's kernel
+	// only these pages may have such blocks, which need a phone, a board, or this machine's kernel
 	if diff := cmp.Diff([]string{"start/android.md", "start/firmware.md", "start/kernel.md", "start/operator.md"}, manual); diff != "" {
 		t.Errorf("pages with a block that is not run: want (-), got (+):\n%s", diff)
 	}
