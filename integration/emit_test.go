@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The examples are built and run as their README describes. The answers include inlined calls. They
-// come from the debug information at the module's own path, and after the program was moved, from
-// --symbol-path.
+// The examples are built and run as their README describes. Their frames must be resolved to their
+// own lines, with inlined calls: by the debug information at the module's own path or, after the
+// program was moved, in --symbol-path.
 func TestEmittersAreResolvedToTheirOwnLines(t *testing.T) {
 	// a function, and a text that only one line of the source has
 	type call struct{ Func, Text string }

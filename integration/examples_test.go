@@ -95,7 +95,8 @@ func TestSidecarInContainers(t *testing.T) {
 	}
 }
 
-// The unit's command runs with other folders and another user.
+// The unit must confine the service. Its command must work, here with other folders and as another
+// user.
 func TestSystemdUnit(t *testing.T) {
 	const path = "../examples/systemd/symfilter.service"
 	file, err := os.ReadFile(path)

@@ -36,9 +36,9 @@ func (s *sanitized) findingsOf(t *testing.T, log string) (all []string) {
 	return all
 }
 
-// The report of a stripped program has the same findings as its report with the sanitizer's names:
-// at each optimization level, with moved lines, as markup, and in other logs. Both compilers'
-// reports have one fingerprint if their frames are equal.
+// The report of a stripped program must have the same findings as its report with the sanitizer's
+// names. This must hold at each optimization level, with moved lines, as markup, and in other logs.
+// Reports of both compilers with equal frames must have one fingerprint.
 func TestFindingsOfStrippedProgramsAreThoseOfSymbolizedOnes(t *testing.T) {
 	need(t, "clang-19", "llvm-symbolizer-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))

@@ -180,7 +180,8 @@ func TestRecordedDumpsOfOtherMachines(t *testing.T) {
 	}
 }
 
-// AVR's addresses count bytes or words. Without a call before the address, its unit is unknown.
+// AVR's addresses count bytes or words. Without a call before the address, its unit is unknown, so
+// the line must stay unchanged.
 func TestAddressesOfAVRWithoutACallStay(t *testing.T) {
 	const log = "PC = 0x00a8 LR = 0x0154\n"
 	if out := run(t, []byte(log), command, "--image", recordedFirmware("avr.elf")); out != log {
@@ -223,8 +224,9 @@ func TestFirmwareThatCrashesInQEMU(t *testing.T) {
 	}
 }
 
-// ESP-IDF prints the first digits of the program's hash before or after the backtrace, and Zephyr
-// prints the build's version at the start.
+// ESP-IDF prints the first digits of the program's hash before or after the backtrace. Zephyr
+// prints the build's version at the start. A file of another program must not be used without
+// --force-image.
 func TestTheProgramInTheLogDecidesTheFile(t *testing.T) {
 	file := recordedFirmware("riscv.elf")
 	own := hashOf(t, file)
@@ -296,7 +298,8 @@ func TestLongDumpsOfFirmwareAreFilteredOnce(t *testing.T) {
 	}
 }
 
-// A wild function pointer leads to an address without code, so no debug file is missing.
+// A wild function pointer leads to an address without code. No debug file is missing, so the
+// address must not count as unresolved.
 func TestWildAddressesAreNotUnresolved(t *testing.T) {
 	const answer = "--- 0x80000058: poll_sensors at /src/app.c:25\n"
 	const outside = "none of the files that --image names has code at this address"
@@ -328,7 +331,8 @@ func hashOf(t *testing.T, file string) string {
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// With frame pointers, ESP-IDF also prints a backtrace on RISC-V, with unmodified return addresses.
+// With frame pointers, ESP-IDF also prints a backtrace on RISC-V, from which nothing was
+// subtracted: the addresses must be looked up as return addresses.
 func TestBacktracesOfESP32OnRISCV(t *testing.T) {
 	const fault = "scale at /src/app.c:11\r\n  (inlined by) calibrate at /src/app.c:15\r\n  (inlined by) read_sensor at /src/app.c:19\r\n"
 	const backtrace = "Backtrace: 0x80000036:0x80001850 0x80000058:0x80001890 0x8000008c:0x800018a0\r\n"
@@ -348,7 +352,8 @@ func TestBacktracesOfESP32OnRISCV(t *testing.T) {
 	}
 }
 
-// Rust subtracts 4 from the addresses, even if the call has 2 bytes. Any other lines may be near.
+// Rust subtracts 4 from the return addresses, even if the call has 2 bytes. The calls must be found
+// nevertheless, and only in the right file.
 func TestBacktracesOfRustOnESP32(t *testing.T) {
 	const log = "!! A panic occured in 'src/main.rs', at line 21, column 5:\r\n\r\nBacktrace:\r\n\r\n0x80000054\r\n0x80000088\r\n0x80000034\r\n\r\nnext\r\n"
 	want := strings.NewReplacer(

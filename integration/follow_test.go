@@ -25,8 +25,8 @@ func until(t *testing.T, what string, ok func() bool) {
 	testenv.Until(t, what, ok)
 }
 
-// timeout(1) signals both the process and its group. This counts as one signal, not as an impatient
-// second one.
+// timeout(1) signals both the process and its group. The two signals must count as one, and not as
+// a second signal that ends symfilter at once.
 func TestASignalThatComesTwiceIsOne(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "app.log")
 	appendTo(t, log, "one\nunfinished")
@@ -43,8 +43,8 @@ func TestASignalThatComesTwiceIsOne(t *testing.T) {
 	}
 }
 
-// A signal ends a follower soon, even if a server does not answer or the output is not read. The
-// checkpoint must cover the printed lines.
+// A signal must end a follower soon, even if a server does not answer or the output is not read.
+// The checkpoint must cover the printed lines.
 func TestSignalsEndFollowersSoon(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections, but never answers
 	if err != nil {
@@ -217,8 +217,8 @@ func TestStoppedFollowersCatchUp(t *testing.T) {
 	}
 }
 
-// For 1,000 files, memory is small, one instance of inotify is enough, idle files take no processor
-// time, and lines are printed at once.
+// For 1,000 files, memory must be small, and one instance of inotify must be enough. Idle files
+// must take no processor time, and lines must be printed at once.
 func TestAThousandFiles(t *testing.T) {
 	idle := 5 * time.Second
 	if long() {
@@ -303,7 +303,7 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	return time.Duration(user+system) * (time.Second / 100) // in ticks of 1/100 s
 }
 
-// Endless lines take constant memory, and lines of another file are not mixed in.
+// Endless lines must take constant memory, and no lines of another file may be mixed in.
 func TestEndlessLinesOfFilesTakeNoMemory(t *testing.T) {
 	size := int64(64 << 20)
 	if long() {
@@ -376,8 +376,8 @@ func TestEndlessLinesOfFilesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// Each error is printed once when it is complete, even across a restart. The next file of the same
-// name is another report.
+// Each error must be printed once, when it is complete, even across a restart. The next file of the
+// same name must be read as another report.
 func TestReportsOfValgrindAreFollowed(t *testing.T) {
 	need(t, "valgrind", "gcc")
 	dir := t.TempDir()
@@ -403,7 +403,7 @@ func TestReportsOfValgrindAreFollowed(t *testing.T) {
 		return ""
 	}
 	name, state, out := filepath.Join(dir, "vg.xml"), filepath.Join(dir, "state"), filepath.Join(dir, "printed")
-	// the cut is inside the error: one run reads the beginning of the error, the next run its end
+	// each error is cut into halves: one run reads the first half, the next run the second half
 	for i, part := range errors {
 		for _, half := range []string{part[:len(part)/2], part[len(part)/2:]} {
 			appendTo(t, name, half)

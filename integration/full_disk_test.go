@@ -18,7 +18,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// smallDisk mounts a file system of 1 MiB with free unused bytes. DIR/ballast takes the rest.
+// smallDisk mounts a file system of 1 MiB with only this many free bytes. The file DIR/ballast
+// takes the rest.
 func smallDisk(t *testing.T, free int) (dir string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "disk") // short, since a socket's path has at most 107 bytes
@@ -112,8 +113,8 @@ pipelines:
 	}
 }
 
-// A failed checkpoint is counted, and delays nothing. After a crash the lines are reread, and a
-// later checkpoint is complete.
+// A failed checkpoint must be counted, and must delay nothing. After a crash, the lines must be
+// read again, and a later checkpoint must be complete.
 func TestCheckpointsOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := smallDisk(t, 4<<10) // enough for the checkpoint's file, but not for a record

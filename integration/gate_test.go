@@ -100,8 +100,8 @@ func (g gated) command(t *testing.T, dir string, args ...string) (stdout, reason
 	return stable(out), reasons, code
 }
 
-// Errors are recognised although lines have moved and the optimization differs. Only the new error
-// is printed.
+// Known errors must be recognised although lines have moved and the optimization differs. Only the
+// new error must be printed.
 func TestNewErrorsOfStrippedProgramsFailGates(t *testing.T) {
 	t.Parallel()
 	g, dir := gate(t)
@@ -175,7 +175,8 @@ Mismatched free() / delete / delete [] [memcheck/MismatchedFree]
 	}
 }
 
-// An error of several processes is one finding. If a process was killed, the gate fails.
+// An error that occurs in several processes must be one finding. If the report of a process is
+// truncated, as after a kill, the gate must fail.
 func TestFindingsOfManyProcessesMerge(t *testing.T) {
 	t.Parallel()
 	g, dir := gate(t)
@@ -227,7 +228,7 @@ func TestFindingsOfManyProcessesMerge(t *testing.T) {
 	}
 }
 
-// The gate passes whether Valgrind traces the child processes or not.
+// The gate must pass, whether Valgrind traces the child processes or not.
 func TestProgramsThatRunOthersPassGates(t *testing.T) {
 	t.Parallel()
 	g, dir := gate(t)

@@ -24,8 +24,8 @@ type heapTool struct {
 	long  bool // with TEST_LONG only
 }
 
-// Stacks end with main if Valgrind knows its name, otherwise with the callers of main. The flag
-// --show-below-main makes both equal.
+// The flag --show-below-main makes the stacks of stripped and unstripped programs equal. Without
+// it, stacks end with main if Valgrind knows this name, otherwise with the callers of main.
 var heapTools = []heapTool{
 	{"dhat", []string{"--tool=dhat", "--show-below-main=yes", "--dhat-out-file=FILE"}, false},
 	{"massif", []string{"--tool=massif", "--show-below-main=yes", "--massif-out-file=FILE"}, false},
@@ -170,7 +170,7 @@ var (
 	totalOfMassif = regexp.MustCompile(`heap_tree=peak\nn\d+: (\d+) `)
 )
 
-// The samples in pprof's form add up to the bytes in the file.
+// In pprof's form, the values of all samples must add up to the bytes in the file.
 func TestStacksOfDHATAndMassifHaveAllBytes(t *testing.T) {
 	w := newHeapTwin(t, "g++", "-O1")
 	w.strip(t)

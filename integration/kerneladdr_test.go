@@ -100,8 +100,8 @@ func TestAddressesOfAKernelAreResolved(t *testing.T) {
 	}
 }
 
-// If functions of a recorded log are replaced by their addresses, symfilter prints the same lines
-// for them.
+// If the functions in a recorded log are replaced by their addresses, symfilter must print the same
+// places for them.
 func TestAddressesOfARecordedKernelAreResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	vmlinux, _, _ := kernelFiles(t)

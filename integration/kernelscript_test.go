@@ -22,7 +22,8 @@ type placed struct {
 	chain string // "file:line file:line", innermost first; empty if the tool prints none
 }
 
-// The reasons why the kernel's decode_stacktrace.sh prints another place, or none.
+// Results of the comparison with the kernel's decode_stacktrace.sh: that it agrees, or why it
+// prints another place or none.
 const (
 	agrees        = "agrees"
 	notBefore     = "it looks up the return address, not the call before it"
@@ -34,7 +35,7 @@ const (
 
 const maxDecoded = 40 // functions of the kernel itself: the script takes seconds for each
 
-// Lines equal the lines that decode_stacktrace.sh of Linux prints, except where the script has a
+// Lines must equal those that Linux's decode_stacktrace.sh prints, except where the script has a
 // known fault.
 func TestLinesAgreeWithDecodeStacktrace(t *testing.T) {
 	testenv.OnlyLong(t)

@@ -9,7 +9,7 @@ import (
 )
 
 // The size of a function in a log is the distance to the next function, padding included. A file
-// with another distance is not the file that ran, even if the function's code fits.
+// with another distance must be refused, even if the function's code fits.
 func TestSizesOfFunctionsOfAKernelAreThoseOfTheLog(t *testing.T) {
 	t.Parallel()
 	need(t, "gcc")

@@ -27,8 +27,8 @@ func numberedLines(from, to int) string {
 	return b.String()
 }
 
-// A follower that is killed as soon as its checkpoint covers its output loses nothing and prints
-// nothing twice, even after a very short run.
+// A follower that is killed as soon as its checkpoint covers its output must lose nothing. It must
+// print nothing twice, even after a very short run.
 func TestKilledBehindTheirCheckpointFollowersDoubleNothing(t *testing.T) {
 	killedBehindTheirCheckpoint(t, followingCommand, 10)
 }
@@ -52,9 +52,9 @@ func killedBehindTheirCheckpoint(t *testing.T, follow follower, runs int) {
 	}
 }
 
-// A follower that is killed repeatedly while lines arrive fast makes progress and prints few lines
-// twice. The number depends on the delay between output and checkpoint, which is longer on a busy
-// machine.
+// A follower that is killed repeatedly while lines arrive fast must make progress, and may print
+// only a few lines twice. Their number depends on the delay between output and checkpoint, which is
+// longer on a busy machine.
 func TestShortRunsMakeProgress(t *testing.T) {
 	for name, test := range map[string]struct {
 		kills, longKills int
@@ -74,10 +74,9 @@ func TestShortRunsMakeProgress(t *testing.T) {
 	}
 }
 
-// killedOften kills a follower repeatedly, each time at a random moment. The parameters after and
-// before bound the time from the first output to the kill. At least one of two successive runs must
-// make progress, no line may be lost, and most is the highest percentage of lines that may be
-// printed twice.
+// killedOften kills a follower repeatedly, each time at a random moment between the times after and
+// before, counted from the first output. Of two successive runs, one must make progress. No line
+// may be lost, and at most the given percentage of lines (most) may be printed twice.
 func killedOften(t *testing.T, follow follower, kills, most int, after, before time.Duration) {
 	dir := t.TempDir()
 	log, state, out := filepath.Join(dir, "app.log"), filepath.Join(dir, "app.files"), filepath.Join(dir, "printed")
@@ -182,7 +181,8 @@ func checkpointed(t *testing.T, state string) (off int) {
 // tornState is the message about a checkpoint whose last record was not written whole.
 var tornState = regexp.MustCompile(`^symfilter: the checkpoint \S+ is cut off at byte \d+: the entries before this byte are used; lines may be printed again\n$`)
 
-// Output that was not read before the reader died is printed by the next run.
+// If the reader of the output dies, the next run must print all output that the reader had not
+// read.
 func TestKilledReadersLoseNothing(t *testing.T) {
 	pipe := func() (r, w *os.File, err error) { return os.Pipe() }
 	socket := func() (r, w *os.File, err error) {
@@ -222,9 +222,9 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 				}
 				var got []byte
 				buf := make([]byte, 4096)
-				// A follower writes a checkpoint only if it is cheap enough. On a busy machine, the
-				// first checkpoint may come only after the pipe was filled and then read. So the
-				// reader continues, slowly, until this run has a checkpoint.
+				// A follower writes a checkpoint only if this is cheap enough. On a busy machine,
+				// the first checkpoint may come only after the pipe was filled and then read. So
+				// the reader continues, slowly, until this run has a checkpoint.
 				saved := func() bool {
 					return name != "pipe" || kill == kills || checkpointed(t, state) > firstLine(t, got)*numberedSize
 				}
@@ -273,8 +273,8 @@ func TestKilledReadersLoseNothing(t *testing.T) {
 	}
 }
 
-// A full disk does not end the process. Waiting lines are printed when there is space, or by the
-// next run.
+// A full disk must not end the process. Waiting lines must be printed when there is space, or by
+// the next run.
 func TestAFullDiskEndsNothing(t *testing.T) {
 	const lines = 5000
 	want := numberedLines(0, lines)

@@ -22,7 +22,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// If symfilter is killed while a server sends a file, its caches hold only complete files.
+// If symfilter is killed while a server sends a file, its caches must hold only complete files.
 func TestKilledWhileAFileComes(t *testing.T) {
 	kills := 8
 	if long() {

@@ -76,10 +76,11 @@ func (c crashMaps) codeAt(addr uint64) (name string, rel uint64, ok bool) {
 	return "", 0, false
 }
 
-// checkFrames compares the frames in out with those in the log: all are present, in order, with the
-// module and offset of the call. The log does not show whether an address is a return address. So
-// two kinds of frames keep the logged address: the first frame, and a frame at the first byte of a
-// function, where no call can precede (the trampoline of a signal handler).
+// checkFrames compares the frames in out with the frames in the log: all must be present, in order,
+// with the module and offset of the call. The log does not show which addresses are return
+// addresses. So two kinds of frames may keep the logged address: the first frame, and a frame at
+// the first byte of a function. No call can precede such a byte, for example in the trampoline of a
+// signal handler.
 func checkFrames(t *testing.T, c crashMaps, out string) map[int][]frame {
 	t.Helper()
 	byNumber := map[int][]frame{}
@@ -107,8 +108,8 @@ func beginsFunction(f frame) bool {
 	return f.File == "" && f.Func != "" && !strings.Contains(f.Func, "+0x")
 }
 
-// clang crashes, and symfilter runs without flags: frames in files of this machine show the
-// function if a symbol covers them.
+// clang crashes, and symfilter runs without flags. In files of this machine, each frame that a
+// symbol covers must show the function.
 func TestClangCrashShowsEveryFrame(t *testing.T) {
 	need(t, "clang-19", "setarch", "llvm-nm-19", "llvm-cxxfilt-19")
 	log := string(crash(t, filepath.Join("..", "testdata", "clang"), []string{"LLVM_ENABLE_SYMBOLIZER_MARKUP=1"},
@@ -180,8 +181,8 @@ func covering(t *testing.T, symbols []dynamicSymbol, rel uint64) []string {
 	return strings.Split(strings.TrimSpace(run(t, names.Bytes(), "llvm-cxxfilt-19")), "\n")
 }
 
-// LLVM truncates addresses to 32 bits. In testdata/clang-crash.log, the executable thus seems to be
-// inside a library.
+// LLVM truncates addresses to 32 bits, so in testdata/clang-crash.log the executable seems to be
+// inside a library. All frames must be shown nevertheless.
 func TestTruncatedMapsLoseNoFrame(t *testing.T) {
 	path := filepath.Join("..", "testdata", "clang-crash.log")
 	log, err := os.ReadFile(path)

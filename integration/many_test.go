@@ -77,8 +77,9 @@ func limited(t *testing.T, n int) {
 	}
 }
 
-// If more files are followed than may be open, they take turns: all are read, and read again after
-// they grow. With a limit of 12, most descriptors are not available for followed files.
+// If more files are followed than may be open, they must take turns: each file must be read, and
+// read again after it has grown. With a limit of 12, most descriptors are not available for
+// followed files.
 func TestFilesBeyondTheLimitTakeTurns(t *testing.T) {
 	t.Run("64", func(t *testing.T) { takeTurns(t, 64, 300, 32) })
 	t.Run("12", func(t *testing.T) { takeTurns(t, 12, 30, 1) })

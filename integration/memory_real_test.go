@@ -41,8 +41,8 @@ func largeDebugFile(t *testing.T) string {
 }
 
 // Eight logs come from different builds of a large program with compressed debug information. The
-// process stays within the default --max-memory, in a control group with little more memory, and
-// prints every plain line.
+// process must stay within the default --max-memory, in a control group with little more memory,
+// and print every plain line.
 func TestRealDebugFilesStayWithinMaxMemory(t *testing.T) {
 	testenv.OnlyLong(t)
 	const mib, logs, frames = 1 << 20, 8, 300

@@ -285,8 +285,8 @@ func (r *memoryRun) collect(t *testing.T, n int) (lines []string, pause time.Dur
 	return lines, pause
 }
 
-// The process stays within --max-memory and prints all lines, whatever the total inflated size of
-// the files, and wherever the cache is.
+// The process must stay within --max-memory and print all lines, whatever the total inflated size
+// of the files, and wherever the cache is.
 func TestAllFilesTogetherStayWithinMaxMemory(t *testing.T) {
 	const mib = 1 << 20
 	files, sections, size, budget, group := 4, 4, uint64(24*mib), int64(128*mib), int64(320*mib)

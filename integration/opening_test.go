@@ -49,9 +49,9 @@ func openings(t *testing.T) (all []opening) {
 
 const note = "nothing of note"
 
-// A comparison keeps a checksum of output. If exact is set, the checksum covers all bytes. If not,
-// it covers only the lines with the text in the constant note, since these lines are not part of a
-// report or profile.
+// A comparison keeps a checksum of output. If exact is set, the checksum covers all bytes.
+// Otherwise it covers only lines with the text of the constant note: they are printed whatever the
+// format, since they are not part of a report or profile.
 type comparison struct {
 	exact bool
 	sum   hash.Hash
@@ -77,9 +77,9 @@ func (c *comparison) Write(p []byte) (int, error) {
 	}
 }
 
-// For each opening, from a pipe, in a file or followed: output begins before the input continues,
-// the whole input is printed, and the process stays below 32 MiB. Some openings are followed by 1
-// MiB; with TEST_LONG=1 each is followed by 200 MB.
+// For each opening, from a pipe, in a file or followed, output must begin before the input
+// continues. The whole input must be printed, and the process must stay below 32 MiB. Some openings
+// are followed by 1 MiB; with TEST_LONG=1, each is followed by 200 MB.
 func TestOpeningsHoldNothingBack(t *testing.T) {
 	const maxPeak = 32 << 20 // bytes resident, the Go runtime and buffers included
 	size := 1 << 20
@@ -130,7 +130,8 @@ func TestOpeningsHoldNothingBack(t *testing.T) {
 				case "pipe":
 					p = start(t)
 					go io.WriteString(p.in, begin)
-				// standard input keeps the process alive, so that its memory can be read
+				// symfilter also reads standard input, which stays open, so that its memory can be
+				// measured
 				case "file":
 					fill(file)
 					p = start(t, path, "-")
@@ -178,8 +179,9 @@ func TestOpeningsHoldNothingBack(t *testing.T) {
 	}
 }
 
-// A checkpoint covers output that a follower prints because its input is silent. After SIGTERM, or
-// SIGKILL once the checkpoint is written, the next run prints only new lines.
+// A follower prints the start of an input whose format is unknown when the input is silent. The
+// checkpoint must cover this output: after SIGTERM, or after SIGKILL once the checkpoint is
+// written, the next run must print only new lines.
 func TestWhatSilencePrintsIsPrintedOnce(t *testing.T) {
 	const begin, middle, end = "<?xml version=\"1.0\"?>\n", "# more\n", "the end\n"
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -215,8 +217,8 @@ func TestWhatSilencePrintsIsPrintedOnce(t *testing.T) {
 	}
 }
 
-// A single first line does not decide the format: the log is printed unchanged, by name, from a
-// pipe and followed.
+// A first line alone must not decide the format. The log must be printed unchanged if it is named,
+// comes from a pipe, or is followed.
 func TestALogThatBeginsAsAProfileComesOut(t *testing.T) {
 	log := "# callgrind format\n" + strings.Repeat("an ordinary line\n", 100_000)
 	path := filepath.Join(t.TempDir(), "log")

@@ -97,8 +97,8 @@ func TestThePageOfALogOf100MBIsLoadedWhole(t *testing.T) {
 	p.isQuiet(t, "file://"+name)
 }
 
-// Pages of both forms fill the window in three widths, with text on a background of the colour
-// scheme. The screenshots are artifacts of the test, for a person to look at.
+// Pages of both forms must fill windows of three widths, with text on a background of the colour
+// scheme. The screenshots are artifacts of the test, for people to look at.
 func TestScreenshotsOfPages(t *testing.T) {
 	dir := t.ArtifactDir()
 	b := startChromium(t)
@@ -133,8 +133,8 @@ func TestScreenshotsOfPages(t *testing.T) {
 	}
 }
 
-// tones reports whether the most frequent brightness of an image is in the lighter half, and
-// returns the share of pixels in the other half.
+// tones reports whether an image is light: whether its most frequent brightness is in the lighter
+// half. ink is the share of the pixels in the other half.
 func tones(img image.Image) (light bool, ink float64) {
 	var counts [256]int
 	bounds := img.Bounds()

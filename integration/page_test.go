@@ -213,8 +213,8 @@ func TestThePageOfACrashWorksInABrowser(t *testing.T) {
 	})
 }
 
-// Each frame of the program shows its source line with the lines around it, and a link. Source text
-// is not part of the log's text.
+// Each frame of the program must show its source line, with the lines around it, and a link. The
+// source must not become part of the log's text.
 func TestThePageOfACrashShowsSourceInABrowser(t *testing.T) {
 	b := startChromium(t)
 	name, _ := crashPage(t, sourceArgs()...)

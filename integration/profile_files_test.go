@@ -28,8 +28,8 @@ func (w *profiledTwin) heapOf(t *testing.T) string {
 // own returns the names at locations in the program and its library.
 func (w *profiledTwin) own(p *pprof.Profile) []string { return names(p, w.ids) }
 
-// The files of a profile are found by build ID on a server, at their paths, and below --sysroot. A
-// file of another build, or one that cannot be the file that ran, is never used.
+// The files of a profile must be found by build ID on a server, at their paths, and below
+// --sysroot. A file of another build, or a file that cannot be the one that ran, must not be used.
 func TestFilesOfProfiles(t *testing.T) {
 	// lld's segment offsets differ from GNU ld's
 	w := newProfiledTwin(t, "clang++-19", "-fuse-ld=lld")
@@ -60,7 +60,7 @@ func TestFilesOfProfiles(t *testing.T) {
 	}
 	check("from a server", parsePprof(t, string(out)))
 
-	// The files are below another root, and then other files are at their paths.
+	// the files move below another root; later, other files are at their paths
 	root := t.TempDir()
 	below := filepath.Join(root, w.dir)
 	if err := os.MkdirAll(filepath.Dir(below), 0o755); err != nil {
@@ -121,8 +121,8 @@ func TestFilesOfProfiles(t *testing.T) {
 	}
 }
 
-// A heap profile of a Go program, stripped or not, gets the names that the program itself knows,
-// even if another tool has written the profile without functions.
+// A heap profile of a Go program, stripped or not, must get the names that the program itself
+// writes. The test removes the functions from the profile.
 func TestProfilesOfGoProgramsGetTheirNamesBack(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct{ name, flags string }{{"with debug information", ""}, {"stripped", "-s -w"}} {

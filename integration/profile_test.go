@@ -277,8 +277,8 @@ func (w *profiledTwin) compareProfiles(t *testing.T) {
 	}
 }
 
-// compareJeprof fails the test if jeprof's total differs by one byte or more per stack. jeprof
-// unsamples in floating point and rounds the sum.
+// compareJeprof fails the test if the total of jeprof is less than symfilter's, or exceeds it by a
+// byte or more per stack: jeprof scales samples in floating point, and rounds only the sum.
 func compareJeprof(t *testing.T, p *pprof.Profile, program, file string) {
 	t.Helper()
 	out := run(t, nil, "jeprof", "--text", "--show_bytes", program, file)
@@ -310,8 +310,8 @@ func names(p *pprof.Profile, ids map[string]string) (all []string) {
 	return all
 }
 
-// compareTop fails the test if symfilter's table does not list functions of the program with the
-// inclusive values of go tool pprof.
+// compareTop fails the test unless symfilter's table has the program's functions with the same
+// inclusive values as the table of go tool pprof.
 func compareTop(t *testing.T, listed, text string) {
 	t.Helper()
 	rows := func(table string) (all []string) {

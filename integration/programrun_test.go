@@ -66,8 +66,8 @@ func programFunctions(log string) (names []string) {
 	return names
 }
 
-// Addresses printed by a stripped, position-independent program, by its children, by a library that
-// it loads, and by a handler before its death get names from the debug files.
+// A stripped, position-independent program prints addresses itself, in its children, in a library
+// that it loads, and in a handler before its death. All must get names from the debug files.
 func TestAStartedProgramIsResolvedByItsMaps(t *testing.T) {
 	w := buildStarted(t)
 	for _, c := range []struct {
@@ -94,8 +94,8 @@ func TestAStartedProgramIsResolvedByItsMaps(t *testing.T) {
 	}
 }
 
-// A program that is not position-independent is at the same address as all such programs, so its
-// stack must prove that the address belongs to this program.
+// All programs that are not position-independent have the same load address. So the stack must
+// prove that the addresses belong to this program, and the frames must then be resolved.
 func TestAStartedProgramAtAFixedAddressProvesItself(t *testing.T) {
 	w := buildStarted(t, "-no-pie", "-fno-pie")
 	out, err := w.heldRun(t, "stack")
@@ -126,8 +126,8 @@ func (w startedTwin) heldRun(t *testing.T, words ...string) (string, error) {
 	return text + heard.text + string(rest), cmd.Wait()
 }
 
-// symfilter exits with the program's status, and passes on its output. The program reads its input
-// itself.
+// symfilter must exit with the program's status, and pass on its output. It must leave the
+// program's input to the program.
 func TestAStartedProgramKeepsItsStatusAndItsStreams(t *testing.T) {
 	w := buildStarted(t)
 	for _, c := range []struct {
@@ -171,7 +171,8 @@ func TestAStartedProgramHearsThatItsReaderIsGone(t *testing.T) {
 	}
 }
 
-// symfilter does not wait for a process that outlives the program and keeps its output open.
+// symfilter must not wait for a process that outlives the program and keeps the program's output
+// open.
 func TestAProcessThatStaysIsNotAwaited(t *testing.T) {
 	w := buildStarted(t)
 	cmd := w.command("stack", "stay", "exit", "4")
@@ -253,8 +254,8 @@ func TestSignalsReachAStartedProgramOnce(t *testing.T) {
 	}
 }
 
-// Signals that symfilter inherited as ignored are ignored in the program, too, as far as Go's
-// runtime keeps them.
+// Signals that symfilter has inherited as ignored must be ignored in the program, too. The test
+// omits signals that Go's runtime does not leave ignored.
 func TestIgnoredSignalsAreInherited(t *testing.T) {
 	const ignored = 1<<(syscall.SIGHUP-1) | 1<<(syscall.SIGINT-1) | 1<<(syscall.SIGTSTP-1) | 1<<(syscall.SIGTTOU-1)
 	for trap, want := range map[string]uint64{"trap '' HUP INT TSTP TTOU; ": ignored, "": 0} {
@@ -329,7 +330,7 @@ func TestAMistakeInTheFlagsStartsNothing(t *testing.T) {
 	}
 }
 
-// The maps and files of the program are read after symfilter has given up its rights.
+// symfilter must read the maps and files of the program even after it has given up its rights.
 func TestMapsAreReadInTheSandbox(t *testing.T) {
 	need(t, "strace")
 	w := buildStarted(t)
@@ -349,8 +350,8 @@ func TestMapsAreReadInTheSandbox(t *testing.T) {
 	}
 }
 
-// If the program has ended and its output is not read, a signal ends symfilter, since there is no
-// process to pass it on to.
+// If the program has ended, but its output is not read, a signal must end symfilter: there is no
+// process to which it could be passed on.
 func TestASignalAfterTheEndOfAProgramEndsSymfilter(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -69,7 +69,7 @@ func TestAStartedProgramHasATerminal(t *testing.T) {
 	}
 }
 
-// When a process started by the program gets SIGWINCH, its terminal already has the new size.
+// When a process started by the program gets SIGWINCH, its terminal must already have the new size.
 func TestANewSizeReachesProcessesOfAStartedProgram(t *testing.T) {
 	w := buildStarted(t)
 	terminal := terminalOf(t, exec.Command(command, "run", "--", "sh", "-c", `"$0" resize; echo ended`, w.program))
@@ -88,7 +88,8 @@ func TestANewSizeReachesProcessesOfAStartedProgram(t *testing.T) {
 	terminal.await(t, "ended\r\n")
 }
 
-// Ctrl-Z stops the program and symfilter, so the shell gets its terminal back; fg continues both.
+// Ctrl-Z must stop the program and symfilter, so that the shell gets its terminal back. The command
+// fg must continue both.
 func TestAStartedProgramIsAJobOfTheShell(t *testing.T) {
 	w := buildStarted(t)
 	need(t, "bash")

@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Clients of debuginfod get files, sources and lines from symfilterd. symfilterd requests each file
-// once from another debuginfod, and serves it even after that debuginfod has ended.
+// Clients of debuginfod must get files, sources and lines from symfilterd. symfilterd must request
+// each file only once from another debuginfod, and serve it even after that debuginfod has ended.
 func TestClientsOfDebuginfodAskTheDaemon(t *testing.T) {
 	t.Parallel()
 	need(t, "gcc", "strip", "gdb", "debuginfod", "debuginfod-find", "eu-addr2line")
