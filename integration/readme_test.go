@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The first block of commands in README.md runs unchanged from the root of a clone and prints the
-// output shown in README. Frames in libc have names if its debug package is installed.
+// The first block of commands in README.md must run unchanged from the root of a clone, and print
+// the output shown in README. Frames in libc have names only if its debug package is installed.
 func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 	block := pageBlocks(t, "README.md", "sh")[0]
 	const closing = "symfilter: 6 of 22 addresses stayed unresolved: libc.so.6 (4), libclang_rt.asan-x86_64.so (2); "
@@ -69,8 +69,9 @@ func TestReadmeCommandsPrintTheGoldenFile(t *testing.T) {
 	}
 }
 
-// README's three commands print the log of README's program with names: from its standard error,
-// from a file, with the reasons for unresolved frames, and from a followed file.
+// README's three commands must print the names in the log of README's program: from the standard
+// error of a program, from a file, and from a followed file. Only the command with --explain may
+// print the reasons for unresolved frames.
 func TestReadmeThreeCommandsNameFrames(t *testing.T) {
 	dir := t.TempDir()
 	logs := filepath.Join(dir, "log")

@@ -19,7 +19,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A stackProgram is a program of Debian. Its stacks are recorded when it allocates memory.
+// A stackProgram is a program of Debian whose stacks are recorded at its allocations.
 type stackProgram struct {
 	machine string   // Debian's name of the machine
 	command []string // the program, below root, and its arguments
@@ -53,7 +53,7 @@ var stackTools = map[string]struct{ compiler, emulator string }{
 	"riscv64": {"riscv64-linux-gnu-gcc", "qemu-riscv64"},
 }
 
-// stackForms write stacks without modules, as programs without symbols do.
+// stackForms are forms in which programs print a stack without modules, if they find no symbols.
 var stackForms = []struct {
 	name, before, frame, after string // frame has the number and the address
 	less                       uint64 // subtracted from the return address
@@ -69,7 +69,7 @@ var stackForms = []struct {
 	{"seastar", "", "%#[2]x\n", "", 0, true},
 }
 
-// A stacksIn holds the stacks of a process that have frames in one file.
+// A stacksIn holds stacks of a process, and the place of one file that has frames in each of them.
 type stacksIn struct {
 	path   string
 	bias   uint64 // load bias of the file
@@ -82,8 +82,8 @@ func (s *stacksIn) has(addr uint64) bool {
 	return slices.ContainsFunc(s.code, func(r [2]uint64) bool { return r[0] <= addr && addr < r[1] })
 }
 
-// place returns the return address relative to the file. On 32-bit ARM the lowest bit only selects
-// the instruction set.
+// place returns a return address relative to the file. For 32-bit ARM it clears the lowest bit,
+// which only selects the instruction set.
 func (s *stacksIn) place(addr uint64, machine string) uint64 {
 	if machine == "armhf" {
 		addr &^= 1
@@ -130,8 +130,8 @@ func (p *stackProgram) run(t *testing.T, root, dir string) string {
 	return string(data)
 }
 
-// realStacks returns the stacks in text with at least this many frames in the file with the base
-// name. Stacks that differ only in other files count once.
+// realStacks returns the stacks in text that have at least this many frames in the file with the
+// given base name. Of stacks with the same frames in this file, it returns only the first.
 func realStacks(t *testing.T, text, name string, frames int) *stacksIn {
 	t.Helper()
 	s := &stacksIn{}
@@ -211,7 +211,7 @@ func nameStack(t *testing.T, s *stacksIn, stack []uint64, form int, debug string
 	return named
 }
 
-// A stackScore counts, by group, all stacks and the stacks that got their names.
+// A stackScore counts, by group, all stacks and the stacks with names for all frames in the file.
 type stackScore struct{ named, all map[string]int }
 
 func (c *stackScore) add(t *testing.T, s *stacksIn, machine string, stack *namedStack, truth *truthTable) {
@@ -240,8 +240,8 @@ func (c *stackScore) add(t *testing.T, s *stacksIn, machine string, stack *named
 	}
 }
 
-// Stacks of real programs, printed as addresses alone, get names from the stripped program and a
-// tree of debug files; no name is wrong.
+// Nearly all stacks of real programs, printed as addresses alone, must get names from the stripped
+// program and a tree of debug files. No name may be wrong.
 func TestBasesOfRealStacksAreInferred(t *testing.T) {
 	testenv.OnlyLong(t)
 	const most = 25 // stacks per file

@@ -158,8 +158,8 @@ func exitError(t testing.TB, code int) error {
 	return err
 }
 
-// inputHash returns the hash of an input after the folders of tests are folded; "" if the input is
-// empty.
+// inputHash returns the hash of an input, in which it first folds the folders of tests. For an
+// empty input it returns "".
 func inputHash(data []byte) string {
 	if len(data) == 0 {
 		return ""
@@ -213,7 +213,8 @@ func (r *recorder) output(t testing.TB, cmd *exec.Cmd) ([]byte, error) {
 	return out, err
 }
 
-// The recording of a source is not replayed after the source or a header next to it has changed.
+// A recording must not be replayed after the source that the command names, or a header next to it,
+// has changed.
 func TestChangedSourcesAreOthers(t *testing.T) {
 	dir := t.TempDir()
 	source, header := filepath.Join(dir, "a.c"), filepath.Join(dir, "a.h")

@@ -24,8 +24,8 @@ var tempFolder = regexp.MustCompile(`^/(Test[^/]*?)\d+/(\d{3})`)
 // the names of tests as spelled in folders.
 var folders, folderTests sync.Map
 
-// nameFolders records the folder names of t and its parents, since test names may end in digits,
-// too.
+// nameFolders stores the names that the folders of t and its parents have. Without these names, the
+// digits at the end of a test's name would look like a part of the random number.
 func nameFolders(t testing.TB) {
 	for name := t.Name(); ; name = name[:strings.LastIndexByte(name, '/')] {
 		folderTests.Store(strings.Map(func(r rune) rune {

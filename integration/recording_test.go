@@ -104,12 +104,14 @@ func (r *recorder) load() error {
 // always lists the programs that every machine with make test has.
 var always = []string{"go", "git", "make", "sh", "bash", "tar", "gzip", "cat", "env", "sha256sum", "unshare", "mount", "chroot", "dmesg"}
 
-// isAlways reports whether a program is never recorded: it is symfilter itself or in always.
+// isAlways reports whether a program always runs and is never recorded: symfilter, symfilterd and
+// the programs in always.
 func isAlways(part string) bool {
 	return slices.Contains(always, filepath.Base(part)) || part == command || strings.HasSuffix(part, "/symfilterd")
 }
 
-// need skips a test of live programs unless TEST_REAL is set, and fails a test without a recording.
+// need skips a test that needs live programs, unless TEST_REAL is set. It fails any other test
+// without a recording.
 func (r *recorder) need(t testing.TB, parts ...string) {
 	t.Helper()
 	parts = slices.DeleteFunc(slices.Clone(parts), isAlways)

@@ -60,8 +60,8 @@ func packageFiles(t *testing.T) []string {
 	return all
 }
 
-// nextRelease returns a folder with the packages of the next version of a tree; their configuration
-// files differ.
+// nextRelease returns a folder with the packages of the next version of a tree, in which the
+// configuration files have changed.
 func nextRelease(t *testing.T, tree string) string {
 	t.Helper()
 	clone, dir := filepath.Join(t.TempDir(), "next"), t.TempDir()
@@ -144,7 +144,7 @@ func (m machine) since(t *testing.T, before []string) (changes []string) {
 	return changes
 }
 
-// inUse leaves the machine as systemd and symfilterd do after the service was enabled and ran.
+// inUse is a script that leaves the machine in the state after the service was enabled and has run.
 const inUse = "systemctl --quiet enable symfilterd.service symfilter-index.timer && " +
 	"mkdir -p /var/log/symbolized /var/lib/symfilterd/state /var/cache/symfilter && " +
 	"touch /var/log/symbolized/app.log /var/lib/symfilterd/state/app /var/cache/symfilter/index"

@@ -85,9 +85,9 @@ func publish(t *testing.T, proxy, tree, folder string) {
 	}
 }
 
-// fromProxy returns a function that runs the go command outside the checkout. Our modules come from
-// the proxy, other modules from this machine's module cache. Our modules must not stay in that
-// cache, since a later run has other bytes for the same version.
+// fromProxy returns a function that runs the go command with this repository's modules from the
+// proxy. Other modules come from this machine's module cache. Modules of the proxy must not stay in
+// that cache, since a later run has other bytes for the same version.
 func fromProxy(t *testing.T, proxy string) func(dir string, args ...string) string {
 	cache := strings.TrimSpace(run(t, nil, "go", "env", "GOMODCACHE"))
 	env := append(os.Environ(), "GOPROXY=file://"+proxy+",file://"+filepath.Join(cache, "cache", "download"),
@@ -106,8 +106,8 @@ func fromProxy(t *testing.T, proxy string) func(dir string, args ...string) stri
 	}
 }
 
-// go install of the tag builds both commands from a proxy with the tagged files: our go.mod
-// replaces nothing, and the nested modules are not part of the module.
+// From a proxy with the tagged files, go install of the tag must build both commands: our go.mod
+// must replace nothing, and need no nested module.
 func TestGoInstallOfTheTag(t *testing.T) {
 	if !long() {
 		t.Skip("compiles all packages from another folder; make test-long does it")
@@ -128,8 +128,8 @@ func TestGoInstallOfTheTag(t *testing.T) {
 	}
 }
 
-// A Collector in another module is built with the processor at its tag. There, the replace in the
-// processor's go.mod has no effect: that go.mod must require the root module at its tag.
+// In another module, a Collector must be built with the processor at its tag. The replace in the
+// processor's go.mod has no effect there, so this go.mod must require the root module at its tag.
 func TestTheProcessorIsBuiltFromItsTag(t *testing.T) {
 	if !long() {
 		t.Skip("compiles the Collector's packages; make test-long does it")

@@ -54,8 +54,8 @@ func commitAll(t *testing.T, tree string) {
 	git(t, tree, "-c", "user.name=test", "-c", "user.email=test@example.invalid", "-c", "commit.gpgsign=false", "commit", "--quiet", "--all", "--message", "changed")
 }
 
-// A release from another clone has the same bytes. The released programs run, and record the tagged
-// commit and their modules.
+// A release from another clone must have the same bytes. The released programs must run, and record
+// the tagged commit and their modules.
 func TestRelease(t *testing.T) {
 	if strings.TrimSpace(run(t, nil, "go", "env", "GOARCH")) != "amd64" {
 		t.Skip("runs the packages for amd64")
@@ -107,8 +107,8 @@ func TestRelease(t *testing.T) {
 		}
 	})
 	t.Run("is the same bytes from an empty cache", func(t *testing.T) {
-		// Only linux/amd64: all platforms are compiled alike, and seven take a quarter of an hour.
-		// On amd64, the manual pages need this program anyway.
+		// only linux/amd64: all platforms are compiled alike, and all seven would take a quarter of
+		// an hour. On amd64, the manual pages need this program anyway.
 		again := t.TempDir()
 		t.Setenv("GOCACHE", t.TempDir())
 		release(t, tree, again, "-targets", "linux/amd64")

@@ -19,7 +19,7 @@ import (
 )
 
 // unidentified builds testdata/twin/backtrace.cc and its library in dir, with debug information and
-// without build IDs. Each source starts with this many additional empty lines.
+// without build IDs. It adds the given number of empty lines at the start of each source.
 func unidentified(t *testing.T, dir string, lines int, flags ...string) (program string) {
 	t.Helper()
 	need(t, "g++")
@@ -41,8 +41,8 @@ func unidentified(t *testing.T, dir string, lines int, flags ...string) (program
 	return program
 }
 
-// If a program without a build ID is rebuilt while its log is followed, its frames are resolved
-// from the new file from then on, and never from the old one.
+// A program without a build ID is rebuilt while its log is followed. Later frames must be resolved
+// from the new file, and not from the old file.
 func TestReplacedFilesWithoutBuildIDAreReadAgain(t *testing.T) {
 	for name, flag := range map[string]string{"with the same code": "-O2", "with other code": "-O0"} {
 		t.Run(name, func(t *testing.T) {
@@ -53,8 +53,8 @@ func TestReplacedFilesWithoutBuildIDAreReadAgain(t *testing.T) {
 }
 
 // replacedFile filters a trace, rebuilds the program with this flag, and filters a second trace
-// after this many lines of text. The frames of the second trace must be those of the new program. A
-// trace ends after 256 lines of text, so after fewer lines the first trace is still open.
+// after the given number of lines of text. The second trace must get the answers of the new
+// program. After fewer than 256 lines of text, the first trace is still open.
 func replacedFile(t *testing.T, flag string, lines int) {
 	text := strings.Repeat("text\n", lines)
 	dir := t.TempDir()
@@ -99,8 +99,8 @@ func replacedFile(t *testing.T, flag string, lines int) {
 	}
 }
 
-// After a trace refuted a file, the right file answers as soon as it is at the same path: the
-// verdict is about the file, not about its name.
+// If a trace has refuted a file, and the right file is then put at its path, the right file must
+// answer: the verdict is about the file, not about its path.
 func TestRefutedFilesAreTriedAgainWhenTheyAreReplaced(t *testing.T) {
 	right := newTraceTwin(t, "backtrace", twinBuild{})
 	other := newTraceTwin(t, "backtrace", twinBuild{flags: []string{"-O0"}})

@@ -17,9 +17,10 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// A restart after any line of a log with real backtraces does not change the output. The checkpoint
-// has the text that is held back or waits for maps, and the verdicts of earlier frames on the
-// files. From a pipe, the maps of some formats arrive too late, so that the frames have footnotes.
+// A restart after any line of a log with real backtraces must not change the output. So the
+// checkpoint must have the text that is held back or waits for maps, and the verdicts of earlier
+// frames on the files. In a pipe, the maps of some forms arrive too late, and the frames have
+// footnotes.
 func TestRestartsWithinRealBacktracesChangeNothing(t *testing.T) {
 	traces := newTraceTwin(t, "traces", twinBuild{link: []string{"-pie"}})
 	hserr := newTraceTwin(t, "hserr", twinBuild{})

@@ -46,7 +46,7 @@ var tracers = []tracer{
 	{name: "cpp_static", source: "app.cpp", build: with(gxx, "-O2", "-static-pie"), long: true, leaks: leaksOfCPP},
 }
 
-// In every output form, each frame in the report of a stripped program equals llvm-symbolizer's
+// In every output form, each frame in the report of a stripped program must equal llvm-symbolizer's
 // answer for the frame's address.
 func TestFramesOfReportsAreThoseOfTheirPlaces(t *testing.T) {
 	need(t, "gcc", "g++", "clang-19", "strip", "llvm-symbolizer-19")

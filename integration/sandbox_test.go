@@ -108,7 +108,7 @@ func threads(t *testing.T, pid int) (all []string) {
 	return all
 }
 
-// For every kind of input, no thread keeps the right to start programs.
+// For every kind of input, no thread may keep the right to start programs.
 func TestEveryThreadIsConfined(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(log, []byte("line\n"), 0o600); err != nil {
@@ -149,8 +149,8 @@ func TestEveryThreadIsConfined(t *testing.T) {
 	}
 }
 
-// The process can write to the folder named by a flag and to no other folder, not even to a folder
-// that is later renamed to that name.
+// The process must be able to write only to the folder named by a flag, and not to a folder that
+// later gets this name.
 func TestOnlyNamedFoldersAreWrittenTo(t *testing.T) {
 	landlocked(t)
 	dumpfile := func(n int) string { return fmt.Sprintf("{{{dumpfile:llvm-profile:%d.profraw}}}", n) }
@@ -205,8 +205,8 @@ func wait(t *testing.T, path, text string) {
 	t.Fatalf("%s never held %q", path, text)
 }
 
-// A confined symfilter can read inputs named by a descriptor, a named pipe, or the /proc folder of
-// another process.
+// A confined symfilter must be able to read inputs named by a descriptor, a named pipe, or the
+// /proc folder of another process.
 func TestOpenInputsAreReadWhenConfined(t *testing.T) {
 	need(t, "bash")
 	log, err := filepath.Abs("../testdata/crash.log")
@@ -234,8 +234,8 @@ func TestOpenInputsAreReadWhenConfined(t *testing.T) {
 	}
 }
 
-// The cache's folder is made before the process gives up the right to make it. Only an index is
-// kept there.
+// The cache's folder must be made before the process gives up the right to make it. symfilter index
+// must write one index for each debug file to it.
 func TestTheCacheIsKeptWhenConfined(t *testing.T) {
 	debug, err := filepath.Abs("../testdata/debug")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The scoreboard in docs/compare.md equals the results for testdata/backtraces. The columns of
-// other tools are compared with TEST_REAL=1.
+// The scoreboard in docs/compare.md must equal the results for testdata/backtraces. The columns of
+// other tools are compared only with TEST_REAL=1.
 func TestTheScoreboardIsTrue(t *testing.T) {
 	tools := []string{"symfilter=" + command + ` -s "$KIT"`}
 	if producers.real {

@@ -80,7 +80,7 @@ func onScreen(t *testing.T, columns int, script, end string, flags ...string) st
 	return capture(flags...) + "\n"
 }
 
-// A crash fits on terminals with 80 and 120 columns. testdata/screens has the expected screens.
+// A crash must fit on terminals with 80 and 120 columns. testdata/screens has the expected screens.
 func TestACrashFitsIntoATerminal(t *testing.T) {
 	log := screenLog(t)
 	line := func(args ...string) string { return screenCommand(log, args...) + "; echo END" }
@@ -144,7 +144,7 @@ func golden(t *testing.T, name, screen string) {
 	}
 }
 
-// less -R shows the output of symfilter --color=always with its colours and lines.
+// less -R must show the output of symfilter --color=always with its colours and lines.
 func TestLessShowsACrash(t *testing.T) {
 	need(t, "less")
 	const columns = 80

@@ -24,12 +24,11 @@ import (
 
 const libraries = 12 // libraries of the program that logs
 
-// A chain is a program that logs, with its log: its functions call each other, each in a library of
-// its own.
+// A chain is a program that writes a backtrace as markup, and the resulting log. Each function in
+// the backtrace calls the next one, which is in another library.
 type chain struct {
 	log string // markup of one backtrace through all libraries
-	// folder of its stripped files and, separately, their debug files; no path in the log leads
-	// there
+	// folder with its stripped files and, separately, their debug files; the log has other paths
 	files string
 }
 
@@ -104,8 +103,8 @@ func (c chain) check(t *testing.T, out string) {
 	}
 }
 
-// A log is resolved with the files of a server, without any set-up, and the second time without the
-// server.
+// A log must be resolved with the files of a server, without any set-up. Later runs must need no
+// request, and no server.
 func TestServerHasEverything(t *testing.T) {
 	need(t, "debuginfod", "debuginfod-find")
 	c := newChain(t)
@@ -134,7 +133,7 @@ func TestServerHasEverything(t *testing.T) {
 	c.check(t, filter("")) // the cache works without a server, too
 }
 
-// In the llvm style, files come from servers as in LLVM's own filter.
+// In the llvm style, files must come from servers, as in LLVM's own filter.
 func TestServerInTheStyleOfLLVM(t *testing.T) {
 	need(t, "debuginfod", "llvm-symbolizer-19")
 	c := newChain(t)
@@ -160,7 +159,8 @@ func TestServerInTheStyleOfLLVM(t *testing.T) {
 	}
 }
 
-// A module unknown to all servers costs two requests, one for each kind of file, whatever the log.
+// A module that no server knows must cost two requests, one for each kind of file, whatever the
+// log.
 func TestModuleThatNobodyHas(t *testing.T) {
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -253,8 +253,8 @@ func TestServerIsNotAskedForAProgramThatIsThere(t *testing.T) {
 	}
 }
 
-// A server that accepts connections and never answers delays a pipe once, and does not delay the
-// end of the program.
+// A server that accepts connections, but never answers, must delay a pipe only once. It must not
+// delay the end of the program.
 func TestServerThatNeverAnswers(t *testing.T) {
 	c := newChain(t)
 	url := silentServer(t)
@@ -263,7 +263,8 @@ func TestServerThatNeverAnswers(t *testing.T) {
 			t.Setenv("DEBUGINFOD_URLS", url)
 			t.Setenv("DEBUGINFOD_CACHE_PATH", t.TempDir())
 			p := start(t, style, "--debug-file-directory", t.TempDir())
-			// a wait for each library would take 10 s, the limit for a pipe's waits in a minute
+			// if each library were waited for, this would take 10 s, the longest total wait of a
+			// pipe in a minute
 			if took := p.through(t, c.log+"end of one\n", "end of one"); took > 2*time.Second+slack {
 				t.Errorf("the first log took %v, want at most 2 s", took)
 			}
@@ -335,7 +336,7 @@ func silentServer(t *testing.T) string {
 	return "http://" + l.Addr().String()
 }
 
-// Ctrl-C during a download for a log file ends the process at once.
+// Ctrl-C during a download for a log file must end the process at once.
 func TestInterruptEndsADownload(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(log, []byte("{{{module:0:lost.so:elf:aabbccdd}}}\n{{{mmap:0x10000:0x1000:load:0:rx:0x0}}}\n{{{pc:0x10010}}}\nthe end\n"), 0o666); err != nil {

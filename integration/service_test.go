@@ -92,8 +92,8 @@ pipelines:
   app: {input: {files: ["DIR/*.log"]}, output: {file: DIR/out}}
 `
 
-// A service with Type=notify-reload and WatchdogSec= reports its start, a reload, a failed reload,
-// the next reload, and its end.
+// A service with Type=notify-reload and WatchdogSec= must report its start, a reload, a failed
+// reload, the next reload, and its end.
 func TestTheServiceManagerIsToldTheLifeOfTheDaemon(t *testing.T) {
 	m := newServiceManager(t, 200*time.Millisecond)
 	d := startDaemon(t, oneFile, m.env...)
@@ -133,8 +133,8 @@ func TestTheServiceManagerIsToldTheLifeOfTheDaemon(t *testing.T) {
 	d.exit()
 }
 
-// An output that accepts no lines delays the end of the daemon by 5 seconds at most. Meanwhile the
-// daemon pings the watchdog and asks the service manager for more time.
+// An output that accepts no lines may delay the end of the daemon by at most 5 seconds. Meanwhile
+// the daemon must ping the watchdog, and ask the service manager for more time.
 func TestABlockedOutputDoesNotLetTheWatchdogEndTheDaemon(t *testing.T) {
 	t.Parallel()
 	m := newServiceManager(t, 100*time.Millisecond)
@@ -166,8 +166,8 @@ func TestABlockedOutputDoesNotLetTheWatchdogEndTheDaemon(t *testing.T) {
 	}
 }
 
-// Log lines have the journal's priorities if standard error is the journal's stream, and times
-// otherwise.
+// If standard error is the journal's stream, log lines must have the journal's priorities.
+// Otherwise they must have times.
 func TestTheLogHasThePrioritiesOfTheJournal(t *testing.T) {
 	for _, tt := range []struct{ name, format, journal, want string }{
 		{"elsewhere", "auto", "0:0", `(?m)^time=\S+ level=ERROR msg="the configuration was not reloaded`},

@@ -25,7 +25,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A soakPlan has the parameters of soakDaemon. In a short run everything happens more often.
+// A soakPlan has the parameters of soakDaemon. The shorter a run, the more often everything
+// happens.
 type soakPlan struct {
 	duration time.Duration
 	files    int           // followed by the pipeline of plain files
@@ -37,8 +38,8 @@ type soakPlan struct {
 	mode     time.Duration // interval between the modes of the server of debug files
 }
 
-// soakHang is the time without progress after which the daemon is considered hung. It is long
-// because on a machine with a load of 80 a connection took more than a minute.
+// soakHang is the time without progress after which the daemon counts as hung. It is long because,
+// on a machine with a load of 80, a connection took more than a minute.
 const soakHang = 10 * time.Minute
 
 // TestDaemonSoak runs 8 pipelines for the time in TEST_SOAK (make soak), for 10 minutes in make
@@ -98,8 +99,9 @@ pipelines:
   sent: {input: {http: "HTTP", path: /sent}, patience: *p, filter: FILTER, output: {file: DIR/out/sent}}
 `
 
-// soakDaemon runs a daemon under load and reloads, and looks for each line in its output. It
-// compares the daemon's resources within the last two thirds of the time. It returns a report.
+// soakDaemon runs a daemon under load and reloads, and returns a report. It fails the test if a
+// line is lost, repeated or changed. In a run of at least five minutes, memory and the number of
+// descriptors may change by at most a tenth.
 func soakDaemon(t *testing.T, plan soakPlan) string {
 	s := &daemonSoak{t: t, plan: plan, stop: make(chan struct{}), streams: make(map[int]*soaked)}
 	flaky := newFlakyServer(plan.mode)
@@ -227,8 +229,8 @@ func (s *soaked) next(lines int) []byte {
 	return b
 }
 
-// burst writes lines of a stream until the connection's lifetime is over. It reports whether the
-// test continues.
+// burst writes lines of a stream until the connection's lifetime or the test is over. It returns
+// true if only the lifetime is over.
 func (s *daemonSoak) burst(one *soaked, w io.Writer) (bool, error) {
 	end := time.After(s.plan.live/2 + rand.N(s.plan.live))
 	tick := time.NewTicker(s.plan.burst)
@@ -290,8 +292,8 @@ func (s *daemonSoak) send(one *soaked) error {
 	}
 }
 
-// post sends a stream through successive requests. Answers contain the lines if answered is set,
-// and are empty otherwise.
+// post sends a stream in successive requests. If answered is set, the answers contain the lines,
+// which post checks.
 func (s *daemonSoak) post(url string, one *soaked, answered bool) error {
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
@@ -401,8 +403,7 @@ func (d *runningDaemon) hasOpen(file os.FileInfo) bool {
 	})
 }
 
-// found checks a line of an output file. The line belongs to kind or, if kind is nil, to the stream
-// that the line names.
+// found checks a line of an output file. If kind is nil, the number in the line selects the stream.
 func (s *daemonSoak) found(kind *soaked, line string) {
 	if kind == nil {
 		var number int
@@ -487,8 +488,8 @@ func newFlakyServer(mode time.Duration) *flakyServer {
 func (f *flakyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.asked.Add(1)
 	parts := strings.Split(r.URL.Path, "/")
-	// If the modes had a fixed order, a client whose pauses grow after each failure could stay in
-	// step with this order and meet no working mode for an hour.
+	// The modes follow in random order: a client whose pauses grow after each failure could stay in
+	// step with a fixed order, and meet no working mode for an hour.
 	switch rand.New(rand.NewPCG(uint64(time.Since(f.began)/f.mode), 1)).IntN(8) {
 	case 0:
 		http.NotFound(w, r)

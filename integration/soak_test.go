@@ -355,7 +355,8 @@ func soakFiles(t *testing.T, duration time.Duration) string {
 		}
 	}
 
-	// All written lines are printed, and lines written from now on get resolved after some time.
+	// All written lines must be printed. Lines written from now on must be resolved after some
+	// time.
 	patience := time.Now().Add(2 * time.Minute)
 	waiting := all
 	for {
@@ -508,8 +509,8 @@ type used struct {
 	samples                 []int64 // of memory
 }
 
-// memoryRange returns the smallest and the largest mean of a tenth of the samples, relative to
-// their overall mean. It skips the first third of the time, but not more than ten minutes.
+// memoryRange returns the smallest and the largest mean of a tenth of the samples, each relative to
+// the mean of all samples. It skips the first third of the time, or ten minutes if they are less.
 func (u used) memoryRange() (least, most float64) {
 	after := u.samples[min(len(u.samples)/3, int(10*time.Minute/soakSample)):]
 	whole := max(1, mean(after))

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// systemd opens a socket and starts symfilterd when the first connection or datagram arrives. A
-// pipeline has the socket's name as its input, and filters the data.
+// systemd opens a socket, and starts symfilterd when the first connection or datagram arrives. A
+// pipeline that names the socket as its input must filter the data.
 func TestSocketsOfSystemdAreInputs(t *testing.T) {
 	need(t, "systemd-socket-activate")
 	for _, tt := range []struct {

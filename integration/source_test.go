@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/layout"
 )
 
-// sources are the files of a library. They have everything that source files may have: tabs, other
+// sources are the files of a library. They contain everything that may be difficult: tabs, other
 // alphabets, long lines, invalid UTF-8, control characters, and text that looks like markup or a
 // frame.
 var sources = map[string]string{
@@ -82,9 +82,9 @@ func (w *sourceTwin) text(t *testing.T, env []string, args ...string) (out, mess
 
 var frameWithLine = regexp.MustCompile(`^ *#\S+ +0x[0-9a-f]+ .* \S*/(shop\.\w+):(\d+)(?::(\d+))? \(shop\.so\+0x`)
 
-// wantLines checks that each frame with a line shows this line, unless the frame before it has the
-// same line, and that both files of sources are shown. If the parameter some is false, no line may
-// be shown.
+// wantLines checks that each frame with a line is followed by this source line, unless the previous
+// frame has the same line. Both files of sources must be shown. If the parameter some is false, no
+// source line may be shown.
 func wantLines(t *testing.T, out string, some bool) {
 	t.Helper()
 	shown := make(map[string]int)
@@ -127,7 +127,7 @@ func wantLines(t *testing.T, out string, some bool) {
 	}
 }
 
-// The debug information contains the text, so no file is read.
+// If the debug information contains the sources, they must be shown, and no file may be read.
 func TestEmbeddedSourcesAreShown(t *testing.T) {
 	for name, flags := range map[string][]string{
 		"plain":      {"-gdwarf-5", "-gembed-source"},
@@ -147,7 +147,7 @@ func TestEmbeddedSourcesAreShown(t *testing.T) {
 			if messages != "" {
 				t.Errorf("messages: got\n%s", messages)
 			}
-			// An index, which later runs use, contains no sources.
+			// an index contains no sources, but a later run that uses it must show them
 			home := "HOME=" + t.TempDir()
 			index := exec.Command(command, "index", w.lib)
 			index.Env = append(os.Environ(), home, "XDG_CACHE_HOME=")
@@ -157,7 +157,7 @@ func TestEmbeddedSourcesAreShown(t *testing.T) {
 			if got, _ := w.text(t, []string{home}, "--source-root", w.dir); got != out {
 				t.Errorf("with an index (-without +with):\n%s", cmp.Diff(out, got))
 			}
-			// Filtering the output again changes nothing.
+			// filtering the output again must change nothing
 			again := exec.Command(command, append(w.args, "--source-root", w.dir)...)
 			again.Stdin = strings.NewReader(out)
 			if got, err := producers.output(t, again); err != nil || string(got) != out {
@@ -167,7 +167,8 @@ func TestEmbeddedSourcesAreShown(t *testing.T) {
 	}
 }
 
-// Files below a root are verified by the checksums that clang writes; GCC writes none.
+// Files below a root must be shown. They must be verified by the checksums that clang writes; GCC
+// writes none.
 func TestFilesBelowARootAreShown(t *testing.T) {
 	for name, tt := range map[string]struct {
 		compiler, flag string
@@ -209,8 +210,8 @@ func TestFilesBelowARootAreShown(t *testing.T) {
 	}
 }
 
-// Debian's debuginfod sends the files. Afterwards the files are in the cache, in the layout of
-// elfutils' cache.
+// Source files from Debian's debuginfod must be shown. Afterwards they must be in the cache, under
+// the names that elfutils uses.
 func TestServersSendSources(t *testing.T) {
 	w := newSourceTwin(t, "clang-19", "-gdwarf-5")
 	server := runDebuginfod(t, w.dir)

@@ -16,8 +16,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// speedscope, in a browser, loads the stacks of a profile in each form and shows the functions with
-// their self costs.
+// In a browser, speedscope must load the stacks of a profile in each form, and show the functions
+// with their self costs.
 func TestSpeedscopeLoadsTheStacksOfAProfile(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "valgrind", "gcc")
@@ -59,7 +59,7 @@ func TestSpeedscopeLoadsTheStacksOfAProfile(t *testing.T) {
 			}
 			want := map[string]int64{}
 			for name := range shown {
-				// any other name has a row for each source file
+				// functions with other names have several rows, one for each source file
 				if form == "folded" || name == "fib" || name == "compare" {
 					want[name] = self[name]
 				} else {

@@ -41,9 +41,9 @@ func markupOf(t *testing.T, path string) []byte {
 	return b.Bytes()
 }
 
-// In the llvm style, split units are read from .dwo files, from the package next to the program,
-// and from the package that --dwp names. Debug files are found by link. llvm-symbolizer must give
-// the same answers.
+// In the llvm style, split units must be read from .dwo files, and from packages next to the
+// program or named by --dwp. Debug files must be found by link. The answers must equal
+// llvm-symbolizer's.
 func TestSplitUnitsInTheStyleOfLLVM(t *testing.T) {
 	need(t, "clang++-19", "g++", "llvm-symbolizer-19", "llvm-dwp-19", "objcopy", "dwz")
 	// build puts the program into a tree of build IDs, where both tools look for it. lib is its
@@ -122,7 +122,7 @@ func TestSplitUnitsInTheStyleOfLLVM(t *testing.T) {
 		run(t, nil, "cp", lib, other)
 		run(t, nil, "dwz", "-m", filepath.Join(filepath.Dir(lib), "shop.alt"), "-h", lib, other)
 		same(t, log, dir, "price(int)")
-		// In the default style, functions named only by the supplementary file have names.
+		// in the default style, functions that only the supplementary file names must have names
 		if out := run(t, log, command, "--obj="+lib); !strings.Contains(out, "inner") {
 			t.Errorf("inner is missing:\n%.2000s", out)
 		}

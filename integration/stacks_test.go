@@ -29,8 +29,9 @@ type plainProfile struct {
 // name of a PHP closure has the path of its file, which may contain a ' as well.
 var recursionLevel = regexp.MustCompile(`^([^/']*)'.*`)
 
-// readPlain reads the costs of one event of a profile. It removes callers and levels of recursion
-// from names. A function without a name is named by its object and address.
+// readPlain reads the costs of one event of a profile, and multiplies them by scale. It removes
+// callers and levels of recursion from names. A function without a name gets the name
+// OBJECT+0xADDRESS.
 func readPlain(t *testing.T, path string, event int, scale int64) *plainProfile {
 	t.Helper()
 	f, err := os.Open(path)
@@ -249,8 +250,8 @@ func (p *plainProfile) total() (sum int64) {
 	return sum
 }
 
-// surplus returns the costs that enter functions and do not leave them: 0 if the costs of the
-// profile add up. Xdebug rounds its costs to 10 ns.
+// surplus returns the costs by which calls into functions exceed the functions' own costs and
+// calls. It is 0 if the costs of the profile add up; Xdebug rounds its costs to 10 ns.
 func (p *plainProfile) surplus() (sum int64) {
 	in := map[string]int64{}
 	for a, n := range p.arcs {
@@ -263,8 +264,9 @@ func (p *plainProfile) surplus() (sum int64) {
 	return sum
 }
 
-// compareStacks compares the profile with the output of go tool pprof for its stacks. The cost of a
-// call may be lower, by at most the surplus.
+// compareStacks fails the test unless go tool pprof shows the costs of the profile for its stacks.
+// The cost of a call may be lower, by at most the surplus. At least the given number of calls
+// (least) must be compared.
 func compareStacks(t *testing.T, name string, p *plainProfile, least int, show ...string) {
 	t.Helper()
 	stacks := filepath.Join(t.TempDir(), "stacks.pb.gz")
@@ -311,7 +313,7 @@ func compareStacks(t *testing.T, name string, p *plainProfile, least int, show .
 	}
 }
 
-// go tool pprof adds up the stacks of a profile to the profile's costs of functions, calls and
+// For the stacks of a profile, go tool pprof must show the profile's costs of functions, calls and
 // lines.
 func TestPprofShowsTheCostsOfAProfile(t *testing.T) {
 	need(t, "valgrind", "gcc", "g++", "go")
@@ -365,8 +367,8 @@ func TestPprofShowsTheCostsOfAProfileOfPHP(t *testing.T) {
 	}
 }
 
-// The stacks of a stripped program have the functions and inlined calls of the unstripped twin, and
-// the build ID of its file.
+// The stacks of a stripped program must have the functions and inlined calls of the unstripped
+// twin, and the build ID of its file.
 func TestStacksOfAStrippedProgramAreThoseOfItsTwin(t *testing.T) {
 	need(t, "valgrind", "gcc", "strip", "go")
 	shape := filepath.Join(checkout, "integration", "testdata", "callgrind", "shape.c")

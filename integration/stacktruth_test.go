@@ -32,17 +32,17 @@ func debugFile(t *testing.T, path, tree string) string {
 	return filepath.Join(tree, ".build-id", id[:2], id[2:]+".debug")
 }
 
-// A truthTable has the frames of a file's return addresses as found by another program, innermost
-// first: FUNCTION, a tab, LINE FILE.
+// A truthTable has the frames that another program finds for the return addresses of a file,
+// innermost first. A frame has the form FUNCTION, a tab, LINE FILE.
 type truthTable struct {
 	frames  map[uint64][]string
 	symbols map[string]uint64 // addresses by name
 	partial bool              // inlined calls are missing, except for the innermost line
 }
 
-// truthOf returns the frames of return addresses as found by addr2line. addr2line cannot read debug
-// information shared between files: from such files, eu-addr2line reads functions and lines, but no
-// inlined calls.
+// truthOf returns the frames that addr2line finds for return addresses. addr2line cannot read debug
+// information that files share. For such files, truthOf uses eu-addr2line, and takes functions and
+// lines, but no inlined calls.
 func truthOf(t *testing.T, debug string, addrs []uint64) truthTable {
 	t.Helper()
 	f, err := elf.Open(debug)
@@ -90,8 +90,8 @@ func truthOf(t *testing.T, debug string, addrs []uint64) truthTable {
 }
 
 // equals reports whether symfilter's frames for the return address have the right files and lines,
-// and the outermost frame has the right function. It does not compare names of inlined calls, since
-// addr2line uses the outer function's name for inlined functions without a linkage name.
+// and the outermost one the right function. It ignores the names of inlined calls: for an inlined
+// function without a linkage name, addr2line prints the outer function's name.
 func (table *truthTable) equals(addr uint64, got twinFrame) (said string, right bool) {
 	want := table.frames[addr]
 	var names, places, wanted []string

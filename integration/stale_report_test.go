@@ -11,9 +11,9 @@ import (
 )
 
 // A report of GCC's AddressSanitizer has no build ID. If one object of the program was changed
-// after the report was written, no frame gets a wrong name or line. The stacks of the freed block
-// refute the file. This verdict also applies to the stack of the access, although its other frames
-// match the file.
+// after the report was written, no frame may get a wrong name or line. In the report, the stacks of
+// the freed block refute the file. This must also hold for the stack of the access, although its
+// other frames match the file.
 func TestReportsOfAReplacedProgramGetNoWrongNames(t *testing.T) {
 	need(t, "g++", "objdump")
 	s := newShops(t)
@@ -47,8 +47,8 @@ func TestReportsOfAReplacedProgramGetNoWrongNames(t *testing.T) {
 	}
 }
 
-// A container's log has a time for each line. A program that was changed later may be another
-// build, so its short stacks are not resolved.
+// A container's log has a time for each line. A program that was changed after this time may be
+// another build, so it must not resolve short stacks.
 func TestTimesOfAContainersLogShowWhichFileIsYounger(t *testing.T) {
 	need(t, "g++", "objdump")
 	s := newShops(t)

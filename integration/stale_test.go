@@ -21,9 +21,9 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// staleForms are the formats of traces without build IDs. write writes a trace of a program loaded
-// at base. addrs are return addresses in the file; if exact is set, the first is the address of an
-// instruction.
+// staleForms are the formats of traces without build IDs. write appends a trace of a program loaded
+// at base. addrs are the return addresses of its frames, relative to the file; if exact is set, the
+// first is the address of an instruction.
 var staleForms = []struct {
 	name  string
 	exact bool // the first address belongs to an instruction, not to a return
@@ -96,8 +96,8 @@ type shopFunction struct {
 	calls        []uint64 // return addresses
 }
 
-// A shopCall is a call, or a jump to another function: the caller and the address after the
-// instruction.
+// A shopCall is a call, or a jump to another function (tail): from is the caller, and returns the
+// address after the instruction.
 type shopCall struct {
 	from    *shopFunction
 	returns uint64
@@ -261,9 +261,9 @@ func (b *shopBuild) chain(random *rand.Rand, n int, exact, report bool) (addrs [
 // A shopFilter filters traces, with the path of a build in place of /opt/shop/shop.
 type shopFilter struct{ opened *symfilter.Opened }
 
-// names returns the functions, files and lines printed for each frame of a trace of the file at
-// path; "" for a frame without an answer. If base is not 0, the file is used without proof, loaded
-// at base.
+// names returns, for each frame of a trace, the printed functions, files and lines, or "" for a
+// frame without an answer. The trace is of the file at path. If base is not 0, the file is used
+// without proof, loaded at base.
 func (s *shopFilter) names(t *testing.T, log string, frames int, path string, base uint64, logged time.Time) (all []string) {
 	t.Helper()
 	log = strings.ReplaceAll(log, "/opt/shop/shop", path)
@@ -301,9 +301,9 @@ func (s *shopFilter) names(t *testing.T, log string, frames int, path string, ba
 	return all
 }
 
-// After a program was rebuilt, at most one in 10,000 frames of its older log gets a wrong name or
-// line if the log's time is known, and at most one in 8,000 if the time is unknown. One further
-// frame is allowed for chance. A line that moved without a change of code cannot be noticed.
+// A program is rebuilt after its log was written. At most one in 10,000 frames may get a wrong name
+// or line if the log's time is known. If it is unknown, at most one in 8,000 may, and one more
+// frame for chance. The log cannot show that a line has moved without a change of code.
 func TestFramesOfReplacedBuildsGetNoWrongNames(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	need(t, "g++", "objdump")

@@ -21,7 +21,7 @@ import (
 // nobody is the user and group in the Dockerfile.
 const nobody = 65532
 
-// The file built by scripts/build-static and shipped by the Dockerfile needs no other file.
+// The file that scripts/build-static builds and the Dockerfile ships must need no other file.
 func TestStaticBuildNeedsNothingAroundIt(t *testing.T) {
 	need(t, "git")
 	tree := snapshot(t)
@@ -170,8 +170,8 @@ func TestStaticBuildNeedsNothingAroundIt(t *testing.T) {
 	})
 }
 
-// The Dockerfile ships the file that TestStaticBuildNeedsNothingAroundIt checks and make build
-// makes.
+// The Dockerfile must ship the file that make build makes and TestStaticBuildNeedsNothingAroundIt
+// checks.
 func TestDockerfileShipsTheStaticBuild(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "Dockerfile"))
 	if err != nil {

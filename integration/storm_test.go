@@ -52,8 +52,8 @@ type rotatedEnd struct {
 	last int64 // line
 }
 
-// stormLine returns line n without its line end, and whether symfilter may change the text after
-// head.
+// stormLine returns line n without its line end, in two parts. If markup is set, symfilter may
+// change the second part.
 func (s *stormed) stormLine(n int64) (head, rest string, markup bool) {
 	head = fmt.Sprintf("f%02d %08d ", s.number, n)
 	switch {
@@ -83,7 +83,8 @@ func (s *stormed) write(lines int) error {
 	return err
 }
 
-// rotate rotates the file. A file is removed, packed or truncated only after all of it was printed.
+// rotate rotates the file. It removes, packs or truncates a file only after all its lines were
+// printed.
 func (s *stormed) rotate() error {
 	old := rotatedEnd{fmt.Sprintf("%s.%d", s.path, s.files+1), s.written.Load()}
 	if s.rotation == truncated {
@@ -208,10 +209,10 @@ func (g *growing) Read(b []byte) (int, error) {
 	}
 }
 
-// examine reads the output. The lines of each file are in order. They start with the line at which
-// the run must start, or with an earlier line that was printed. Lines may be missing only if an
-// earlier run has printed them and their file was removed: that run may have been killed before a
-// checkpoint recorded them.
+// examine reads the output, and returns an error if a line is missing, out of order or changed. The
+// lines of a file must start with the line at which the run must start, or with an earlier line. A
+// line may be missing only if an earlier run has printed it and its file was removed: that run may
+// have been killed before a checkpoint recorded the line.
 func (p *stormRun) examine(out io.Reader, files map[string]*stormed) error {
 	r := bufio.NewReader(out)
 	for {
@@ -287,10 +288,11 @@ func (p *stormRun) end(t *testing.T, sig syscall.Signal) {
 const promptly = 500 * time.Millisecond
 
 // Files are written and rotated in each way. Their debug files come from four servers: one works,
-// one never answers, one fails and one does not exist. Meanwhile symfilter is stopped, ended and
-// killed. It runs with the race detector, which must find no race. No line is lost, and each run
-// ends after its signal. A line is printed twice only if a run was killed, or could not end at once
-// on a busy machine.
+// one never answers, one fails and one does not exist. Meanwhile symfilter, which runs with the
+// race detector, is stopped, ended and killed.
+//
+// No race may be found, no line may be lost, and each run must end after its signal. A line may be
+// printed twice only if a run was killed, or could not end at once on a busy machine.
 func TestRotationServersAndSignalsTogetherLoseNothing(t *testing.T) {
 	need(t, "debuginfod", "gcc")
 	c := newChain(t)
@@ -390,7 +392,7 @@ func TestRotationServersAndSignalsTogetherLoseNothing(t *testing.T) {
 			t.Errorf("%s: %d of %d lines were printed\n%s", s.path, got, want, p.stderr.String())
 		}
 	}
-	// The frames of the working server have names, whatever the other servers do.
+	// frames whose debug files the working server has must get names, whatever the other servers do
 	var text []byte
 	named := func() bool {
 		s := all[0]
@@ -434,8 +436,8 @@ func stormServers(t *testing.T, working string) string {
 	return strings.Join([]string{"http://" + hanging.Addr().String(), failing.URL, working, gone.URL}, " ")
 }
 
-// stormMarkup returns the modules of a log with their maps, and its frames. One module, with one
-// frame, belongs to no file.
+// stormMarkup returns the modules of a log with their maps, and the frames of the log. It adds a
+// module that no server has, with one frame.
 func stormMarkup(t *testing.T, log string) (modules string, frames []string) {
 	t.Helper()
 	const nobody = "{{{module:99:nobody.so:elf:00112233445566778899aabbccddeeff00112233}}}{{{mmap:0x10000:0x1000:load:99:rx:0x0}}}"

@@ -57,7 +57,7 @@ func (p *pipeline) peak(t *testing.T) int64 {
 	return kib << 10
 }
 
-// If a program writes a line and waits, the line soon arrives at the other end of the pipe.
+// If a program writes a line and waits, the line must soon arrive at the other end of the pipe.
 func TestLinesAndPromptsArriveAtOnce(t *testing.T) {
 	tests := []struct {
 		name, write, want string
@@ -196,7 +196,7 @@ func firstDifference(got, want []byte) string {
 	return fmt.Sprintf("got %d bytes, want %d; first difference at %d:\ngot  %q\nwant %q", len(got), len(want), i, around(got), around(want))
 }
 
-// An endless line takes constant memory. It has 64 MiB, or with TEST_LONG=1 2 GiB.
+// An endless line must take constant memory. It has 64 MiB, or with TEST_LONG=1 2 GiB.
 func TestEndlessLineTakesNoMemory(t *testing.T) {
 	// bytes resident, including the Go runtime with its stacks and the buffers of both pipes
 	const maxPeak = 64 << 20
@@ -251,7 +251,7 @@ func TestEndlessLineTakesNoMemory(t *testing.T) {
 	}
 }
 
-// If the reader closes the output, symfilter ends without a message.
+// If the reader closes the output, symfilter must end without a message.
 func TestClosedOutputEndsQuietly(t *testing.T) {
 	p := start(t)
 	roundTrip(t, p, "first\n", "first\n")

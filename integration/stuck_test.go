@@ -59,8 +59,8 @@ func (s *stalling) stall()  { s.server.Process.Signal(syscall.SIGSTOP) }
 func (s *stalling) resume() { s.server.Process.Signal(syscall.SIGCONT) }
 
 // A debug file on a file system that no longer answers blocks a filter. Until the file system
-// answers again, the watchdog is not pinged and health names the pipeline. The test avoids garbage
-// collection, which would stop all goroutines, so that nothing could be reported.
+// answers again, the watchdog must not be pinged, and health must name the pipeline. The test
+// avoids garbage collection: it would stop all goroutines, and nothing could be reported.
 func TestAFilterThatIsStuckIsReported(t *testing.T) {
 	t.Parallel()
 	need(t, "objcopy")

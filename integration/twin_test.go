@@ -121,8 +121,8 @@ type twinFrame struct {
 	}
 }
 
-// frames returns the frames of raw backtraces in log, filtered, and fails the test if one of them
-// is not as llvm-symbolizer-19 prints it for the unstripped file.
+// frames filters log, and returns the frames of its raw backtraces. It fails the test if a resolved
+// frame differs from llvm-symbolizer-19's answer for the unstripped file.
 func (w *traceTwin) frames(t *testing.T, log []byte, args ...string) (all []twinFrame) {
 	t.Helper()
 	need(t, "llvm-symbolizer-19")
@@ -171,9 +171,9 @@ func framesIn(t *testing.T, objects string) (all []twinFrame) {
 	return all
 }
 
-// chain returns the file:line of the marks "line: NAME" in the twin's sources, to compare with the
-// calls in a trace. A mark in the program's own source has precedence over marks in other files;
-// FILE/NAME is the mark in one file.
+// chain returns the places (file:line) of the marks "line: NAME" in the twin's sources. Tests
+// compare them with the calls in a trace. A mark in the program's own source has precedence over
+// the same mark in other files; the name FILE/NAME selects the mark in one file.
 func (w *traceTwin) chain(t *testing.T, names ...string) (places []string) {
 	t.Helper()
 	var sources []string

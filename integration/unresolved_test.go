@@ -15,8 +15,8 @@ import (
 
 var closingLine = regexp.MustCompile(`(?m)^symfilter: [1-9][0-9]* of [0-9]+ address(es)? stayed unresolved: `)
 
-// Without any file, the unresolved addresses in logs of every dialect are counted at the end of the
-// run.
+// In logs of every dialect, without any file, all addresses stay unresolved. Their number must be
+// reported at the end of the run.
 func TestLogsWithoutFilesAreCounted(t *testing.T) {
 	t.Parallel()
 	archives, err := filepath.Glob("../internal/dialect/testdata/*.txtar")

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// An error has the same fingerprint in every build of a program: with and without optimization,
-// after lines have moved, and if Valgrind itself found the names. clang -O2 is an exception: it
-// turns undefined behaviour into other errors.
+// An error must have the same fingerprint in every build of a program: with and without
+// optimization, after lines have moved, and if Valgrind itself found the names. clang -O2 is an
+// exception, since it turns undefined behaviour into other errors.
 func TestFingerprintsAreThoseOfOtherBuilds(t *testing.T) {
 	need(t, "valgrind", "g++", "clang-19", "strip")
 	source := filepath.Join(checkout, "integration", "testdata", "valgrind", "errors.cc")

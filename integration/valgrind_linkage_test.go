@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// For a program that is not on this machine, suppressions have the linkage names of the report's
-// own suppressions, or object files if the report has none. With these suppressions, Valgrind
-// suppresses all errors.
+// For a program that is not on this machine, printed suppressions must have the linkage names of
+// the report's own suppressions. If the report has none, they must have object files. With the
+// printed suppressions, Valgrind must suppress all errors.
 func TestSuppressionsOfAProgramElsewhereMakeValgrindQuiet(t *testing.T) {
 	need(t, "valgrind", "g++")
 	dir := t.TempDir()

@@ -18,8 +18,8 @@ var (
 )
 
 // A signal handler returns to a trampoline that nothing calls, and the interrupted code follows no
-// call. A stack with both in libc must not refute libc: its frames have the names that Valgrind
-// prints.
+// call. If both are in libc, the stack must not refute libc: its frames must have the names that
+// Valgrind prints.
 func TestFramesBelowSignalHandlersHaveTheNamesOfTheirTwins(t *testing.T) {
 	need(t, "valgrind", "gcc", "g++", "strip", "nm")
 	for name, build := range map[string][]string{

@@ -40,7 +40,8 @@ var textTwins = []textTwin{
 // notInXML matches lines that Valgrind's text has and its XML lacks.
 var notInXML = regexp.MustCompile(`(?m)^==\d+== (Locks held: .*|Observed \(incorrect\) order is: acquisition of lock at 0x[0-9A-F]+| If you believe this happened as a result of a stack| overflow in your program's main thread \(unlikely but| possible\), you can try to increase the size of the| main thread stack using the --main-stacksize= flag\.| The main thread stack size used in this run was \d+\.|   \(thread finished, call stack no longer available\))\n`)
 
-// The text made from the XML of a stripped program equals Valgrind's text for the unstripped twin.
+// The text made from the XML of a stripped program must equal Valgrind's text for the unstripped
+// twin.
 func TestStrippedReportsReadLikeTheTextOfTheirTwins(t *testing.T) {
 	need(t, "valgrind", "gcc", "g++", "clang-19", "strip")
 	for _, tw := range textTwins {

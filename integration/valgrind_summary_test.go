@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// symfilter's summaries have Valgrind's numbers, although reports before protocol 6 have no
+// symfilter's summaries must have Valgrind's numbers, although reports before protocol 6 have no
 // summaries.
 func TestSummariesOfReportsAreValgrinds(t *testing.T) {
 	need(t, "valgrind", "gcc")

@@ -12,9 +12,10 @@ import (
 	"testing"
 )
 
-// Suppressions printed for the report of a stripped program suppress all errors of its unstripped
-// twin. The suppressions in comments suppress all errors of the stripped program. A run of Valgrind
-// with these suppressions lists the used ones.
+// The suppressions printed for the report of a stripped program must suppress all errors of its
+// unstripped twin. The suppressions in comments must suppress all errors of the stripped program.
+// --supp-check must find every printed suppression needed, also by the report of a run that used
+// it.
 func TestPrintedSuppressionsMakeValgrindQuiet(t *testing.T) {
 	need(t, "valgrind", "g++", "clang-19", "strip")
 	for _, test := range []struct {

@@ -65,8 +65,8 @@ var twins = []twin{
 	{name: "killed", source: "mem.c", build: with(gcc, "-O2"), args: []string{"k"}, minimum: 1, long: true},
 }
 
-// Resolved reports of stripped programs have the same functions, files and lines as the reports of
-// their unstripped twins.
+// Resolved reports of stripped programs must have the same functions, files and lines as the
+// reports of their unstripped twins.
 func TestStrippedReportsSayWhatTheirTwinsSay(t *testing.T) {
 	need(t, "valgrind", "gcc", "g++", "clang-19", "strip", "llvm-symbolizer-19")
 	var mu sync.Mutex
@@ -144,8 +144,8 @@ func (tw *twin) run(t *testing.T) (s score) {
 	}
 	build := func(name, from string, argv []string) {
 		compile := exec.Command(argv[0], append(argv[1:], "-Wl,--build-id", "-o", filepath.Join(full, name), filepath.Join(source, from))...)
-		// clang removes the prefix that a source's path shares with the compilation's folder, and
-		// Valgrind shows only the rest
+		// the compilation's folder is /: clang removes the prefix that a source's path shares with
+		// this folder, and Valgrind shows only the rest
 		compile.Dir = "/"
 		if out, err := producers.combined(t, compile); err != nil {
 			t.Fatalf("%s: %v\n%s", compile, err, out)
@@ -205,7 +205,8 @@ func (tw *twin) run(t *testing.T) (s score) {
 		if said := site.differs(expect); said != "" && !aliases.explain(&site, expect) {
 			t.Logf("%s+%#x: %s\n got %+v\nwant %+v", key.object, key.rel, said, site.Frames, expect)
 			if site.isAs(byLLVM[codePlace{key.object, site.Offset}]) {
-				// Valgrind leaves out inlined calls with several ranges of addresses
+				// the twin's site lacks inlined calls: Valgrind omits those with several ranges of
+				// addresses
 				s.explained++
 			}
 			continue
@@ -521,8 +522,8 @@ func readAliases(t *testing.T, file string) aliases {
 	return all
 }
 
-// explain reports whether a site differs from its twin only by another name of the same symbol, or
-// by the real name of the function that Valgrind prints as "(below main)".
+// explain reports whether a site differs from the twin's site only by a name. It accepts another
+// name of the same symbol, and the real name of a function that Valgrind prints as "(below main)".
 func (a aliases) explain(s *jsonSite, want []xmlFrame) bool {
 	if len(s.Frames) != 1 || len(want) != 1 || want[0].Line != 0 {
 		return false

@@ -95,7 +95,7 @@ func reportOf(text string) []byte {
 `, "@", text))
 }
 
-// Text controlled by a program affects only the places of a report that show this text.
+// Text controlled by a program must affect only the places of a report that show this text.
 func TestHostileTextStaysWhereItIs(t *testing.T) {
 	const harmless = "HARMLESS"
 	for _, args := range [][]string{{"--output=text"}, {"--output=json"}, {"--output=markup"}, {"--color=always"}, {"--color=never"}} {
@@ -111,7 +111,7 @@ func TestHostileTextStaysWhereItIs(t *testing.T) {
 	}
 }
 
-// llvm-symbolizer shows the text of a report as symfilter does.
+// llvm-symbolizer must show the text of a report as symfilter does.
 func TestHostileTextStaysTextForLLVM(t *testing.T) {
 	need(t, "llvm-symbolizer-19")
 	for _, hostile := range []string{"{{{reset}}}", "{{{module:0:x:elf:aa}}}", "{{{"} {
@@ -124,8 +124,8 @@ func TestHostileTextStaysTextForLLVM(t *testing.T) {
 	}
 }
 
-// An error is printed as soon as its end is in the pipe, even without a line end, while the program
-// continues.
+// An error must be printed as soon as its end is in the pipe, even without a line end, while the
+// program continues.
 func TestErrorsOfARunningProgramAreOutAtOnce(t *testing.T) {
 	for _, output := range []string{"text", "json", "markup"} {
 		t.Run(output, func(t *testing.T) {

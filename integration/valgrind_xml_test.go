@@ -19,9 +19,10 @@ import (
 // addedLine matches lines that --output=valgrind adds to a report: names, and whole frames.
 var addedLine = regexp.MustCompile(`^ *(</?frame>|<ip>0x[0-9A-F]+</ip>|<obj>.*</obj>|<fn>.*</fn>|<dir>.*</dir>|<file>.*</file>|<line>\d+</line>)$`)
 
-// checkXML compares the report of a stripped program, the file name, with the XML printed for it.
-// Each printed document is well-formed and has the records of the report. If the report was already
-// well-formed, the documents only add lines to it. full holds the debug file.
+// checkXML compares the report of a stripped program, the file called name, with the XML that
+// symfilter prints for it. Each printed document must be well-formed and have the records of the
+// report. If the report was already well-formed, the documents may only add lines to it. full holds
+// the debug file.
 func checkXML(t *testing.T, name, full string) {
 	t.Helper()
 	need(t, "xmllint")
@@ -77,8 +78,8 @@ func fileText(t *testing.T, name string) string {
 	return string(content)
 }
 
-// compareAgain compares the records of two reports. The second may have more names, and further
-// frames at the address of the next frame.
+// compareAgain fails the test unless two reports have the same records. The second report may have
+// more names, and additional frames with the address of the frame after them.
 func compareAgain(t *testing.T, before, after []byte) {
 	t.Helper()
 	want, got := recordsOf(before), recordsOf(after)
@@ -95,8 +96,8 @@ func compareAgain(t *testing.T, before, after []byte) {
 // controls matches the control characters that XML cannot contain.
 var controls = regexp.MustCompile(`[\x00-\x08\x0b\x0c\x0e-\x1f]`)
 
-// recordsOf returns the records of a report as text. A frame has only its address and object, and
-// successive frames at one address are one.
+// recordsOf returns the records of a report as text. For a frame, the text has only the address and
+// the object. Successive frames with the same address appear once.
 func recordsOf(report []byte) (all []string) {
 	r := valgrind.NewReader(func(rec *valgrind.Record) error {
 		if strings.HasSuffix(rec.Name, "valgrindoutput") || rec.Name == "" && rec.Text == nil {
@@ -135,7 +136,8 @@ type again struct {
 	args  []string
 }
 
-// agains returns further runs besides twins: of every tool, with options that change the XML.
+// agains returns runs in addition to the twins: runs of every tool, with options that change the
+// XML.
 func agains() (all []again) {
 	builds := []struct {
 		name string
@@ -174,8 +176,8 @@ func agains() (all []again) {
 	return all
 }
 
-// symfilter prints all these reports as XML. Together with the reports of twins, there are at least
-// 60.
+// symfilter must print the reports of all these runs as XML. With the reports of the twins, there
+// must be at least 60.
 func TestReportsAreWrittenAgain(t *testing.T) {
 	if !long() {
 		t.Skip("TEST_LONG: the reports of twins are enough")
