@@ -29,7 +29,8 @@ const (
 	zlibbedLibjvm = "libjvm.z.debug"
 )
 
-// Debug trees, which lead from build IDs to files.
+// Names of debug trees in the benchmark's folder. A debug tree has each debug file at a path made
+// of its build ID.
 const (
 	plainTree = "dbg"
 	zlibTree  = "dbgz"

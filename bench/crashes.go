@@ -14,14 +14,15 @@ import (
 	"slices"
 )
 
-// Names of rows with raw backtraces. Android's tombstones have build IDs, as in logcat. glibc's
-// frames name a file on this machine.
+// Names of the rows with raw backtraces of Android and glibc. Frames of Android have build IDs, as
+// in logcat. Frames of glibc name a library on this machine.
 const (
 	hotCrashes   = "1 M hot frames of Android and glibc"
 	mixedCrashes = "crashes of Android and glibc, 100 MiB"
 )
 
-// rawFrame is the address of a frame: in radosgw for Android, in libLLVM for glibc.
+// rawFrame is a frame of a backtrace. Its address is in radosgw for Android, and in libLLVM for
+// glibc.
 type rawFrame struct {
 	glibc bool
 	vaddr uint64 // within a call for Android, after the call for glibc
@@ -42,7 +43,8 @@ const libraryTree = "dbgl"
 
 const libraryAt = loadedAt + 1<<36
 
-// writeRaw creates the raw log at path, and beside it the log with elements. write writes both.
+// writeRaw creates the raw log at path, and beside it the log with the same frames as elements. It
+// calls write once to fill both logs.
 func writeRaw(b *binaries, path string, write func(l *rawLogs)) error {
 	c, err := b.code(radosgw, 0)
 	if err != nil {
@@ -76,13 +78,15 @@ func writeRaw(b *binaries, path string, write func(l *rawLogs)) error {
 	})
 }
 
-// A function is code of the library with a dynamic symbol.
+// A function describes a function of the library that has a dynamic symbol, with the direct calls
+// to it.
 type function struct {
 	start, end uint64
 	callers    []caller
 }
 
-// A caller is the address after a direct call, and the function that contains the call.
+// A caller describes a direct call in the library: the address after the call, and the function
+// that contains the call.
 type caller struct {
 	end uint64
 	in  *function

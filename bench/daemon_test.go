@@ -40,7 +40,7 @@ func TestFirstDifference(t *testing.T) {
 	}
 }
 
-// A command that does not end by itself is ended once its output file is complete.
+// A command that does not end by itself must be ended once its output file is complete.
 func TestUntilWritten(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", t.TempDir())

@@ -147,7 +147,8 @@ func generate(b *binaries, name string) error {
 // daemonDir is the folder for rows of symfilterd, inside the folder for all outputs.
 const daemonDir = "daemon"
 
-// measure adds the row of a workload. Commands write to the folder made.
+// measure runs the commands of a workload, and adds a row to the report. The commands write below
+// the folder made, and measure removes their files at the end.
 func (r *report) measure(ctx context.Context, w workload, b *binaries, p *programs, o options, made string) error {
 	log := os.DevNull
 	if name := w.logName(); name != "" {
@@ -255,7 +256,8 @@ func asBase(ctx context.Context, base string, mine []string, w workload, b *bina
 	return append(env, argv...), nil
 }
 
-// against returns the name of a contender for the table.
+// against returns the default name of the other side in the table: the program, and --no-sandbox if
+// argv has that flag.
 func against(argv []string) string {
 	_, argv = assignments(argv)
 	if slices.Contains(argv, freely) {
@@ -332,7 +334,7 @@ func install(path string) error {
 	return errors.Join(err, to.Close())
 }
 
-// hasVersion matches a line with a version.
+// hasVersion matches a line with a version number, such as 19.1.
 var hasVersion = regexp.MustCompile(`\d+\.\d+`)
 
 // version returns the line with the version in a program's output, or "" if no flag prints one.

@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// Suffixes of the GSYM file of a log, and of the input of llvm-gsymutil with the log's addresses.
+// Suffixes of two files beside a log: the GSYM file of the log's binary, and llvm-gsymutil's input
+// with the addresses in the log.
 const (
 	gsymSuffix    = ".gsym"
 	lookupsSuffix = ".lookups"
 )
 
-// peers returns the rows against programs that symfilter does not replace under their names:
-// llvm-gsymutil, which reads an index like symfilter's own, and gdb.
+// peers returns the rows that compare symfilter with llvm-gsymutil, which reads an index like
+// symfilter's own, and with gdb. symfilter does not replace these programs under their names.
 func peers(bin, name string) (rows []workload) {
 	gsym := func(what string, n int) {
 		row := what + ", " + name + ", index and GSYM"

@@ -88,7 +88,8 @@ func (r *report) add(w workload, label string, other, mine side) error {
 	return nil
 }
 
-// value returns the figure that a goal bounds.
+// value returns the value of a figure that a goal may bound: a ratio, or symfilter's peak memory in
+// MiB.
 func (r result) value(figure string) float64 {
 	switch figure {
 	case "wall":

@@ -55,7 +55,8 @@ func blanks(table string) string {
 	return table
 }
 
-// A change of the file's members needs another version in format.
+// The file of -json must have exactly these members. If a member is removed or changes its meaning,
+// the constant format needs another version.
 func TestTheFileOfResults(t *testing.T) {
 	const want = `{
   "format": "symfilter-bench 1",

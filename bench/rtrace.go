@@ -42,7 +42,8 @@ func trace(size int64, distinct int) func(b *binaries, path string) error {
 	}
 }
 
-// codeIn returns a range in which a library's code may be mapped, and its load bias.
+// codeIn returns a load bias for a library, and the address range of its first executable segment
+// with this bias.
 func codeIn(path string) (from, to, bias uint64, err error) {
 	f, err := elf.Open(path)
 	if err != nil {

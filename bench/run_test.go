@@ -96,7 +96,7 @@ func TestAssignments(t *testing.T) {
 	}
 }
 
-// Only the command's own cost is measured. Its cache is removed after it ends.
+// Only the command's own cost may be measured. Its cache must be removed after it ends.
 func TestARunIsMeasured(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	log := filepath.Join(t.TempDir(), "log")

@@ -51,7 +51,7 @@ func (b *binaries) serve() (string, error) {
 	return "http://" + l.Addr().String(), nil
 }
 
-// library returns the build ID of a file and the address of its function work.
+// library returns the build ID of a library, and the address of the function work in it.
 func library(file string) (id string, work uint64, err error) {
 	if id, err = buildID(file); err != nil {
 		return "", 0, err

@@ -33,7 +33,8 @@ func symbolizers() []symbolizer {
 	}
 }
 
-// standIns returns the rows in which symfilter replaces other symbolizers.
+// standIns returns the rows that compare other symbolizers with symfilter, started under their
+// names.
 func standIns(bin, name string) (rows []workload) {
 	for _, s := range symbolizers() {
 		as := ", " + name + ", as " + s.name
@@ -68,7 +69,8 @@ func addresses(bin string, n int) func(b *binaries, path string) error {
 	}
 }
 
-// argument compares answers to an argument: the address in the row's log.
+// argument compares two commands that get the address as an argument. The address is read from the
+// log of row.
 func (s symbolizer) argument(bin, row string) func(b *binaries, command, out string) (other, mine *contender) {
 	return func(b *binaries, command, _ string) (other, mine *contender) {
 		address, _ := os.ReadFile(b.logPath(row)) // if the file is missing, the later read fails
@@ -76,8 +78,8 @@ func (s symbolizer) argument(bin, row string) func(b *binaries, command, out str
 	}
 }
 
-// session compares answers in a session. Each answer is read before the next question is
-// written.
+// session compares two commands that read addresses from standard input. Each answer is read before
+// the next address is written.
 func (s symbolizer) session(bin string) func(b *binaries, command, out string) (other, mine *contender) {
 	return func(b *binaries, command, _ string) (other, mine *contender) {
 		other, mine = s.contenders(b, bin, command)
@@ -91,11 +93,12 @@ func (s symbolizer) contenders(b *binaries, bin, command string, questions ...st
 	return contend(append([]string{s.program}, words...)...), contend(append([]string{command, "as", s.name}, words...)...)
 }
 
-// sentinel is an address that pprof sends after each address. No program has code there, so its
-// answer marks the end of the previous answer.
+// sentinel is an address that follows each address in a session, as in the sessions of pprof. No
+// program has code there, so its answer marks the end of the previous answer.
 const sentinel = "0xffffffffffffffff"
 
-// inSession sends a symbolizer the addresses in a log, one after the other.
+// inSession runs a symbolizer, sends it the addresses in a log one after the other, and returns the
+// cost of the run.
 func inSession(ctx context.Context, argv []string, log string) (cost, error) {
 	questions, err := os.ReadFile(log)
 	if err != nil {

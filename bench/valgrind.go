@@ -14,8 +14,8 @@ import (
 // elementTree is a command that reads a report of Valgrind as scripts usually do.
 var elementTree = []string{"python3", "-c", "import sys, xml.etree.ElementTree as E; E.parse(sys.stdin.buffer)"}
 
-// reported matches the object file of a report's frames, a large file with only dynamic
-// symbols.
+// reported is the pattern for the path of libLLVM, a large library with only dynamic symbols. The
+// frames of the reports are in this library.
 const reported = "/usr/lib/*/libLLVM.so.19.1"
 
 // valgrindReport returns a function that writes a Valgrind report of about size bytes: leaks with
@@ -81,7 +81,7 @@ func callsIn(path string, n int) ([]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	// a target of 20 calls is a real function, so the bytes are calls
+	// use only the 20th call to each target: 20 calls to one target are real calls, not other bytes
 	called := make(map[uint64]int)
 	var ends []uint64
 	for _, c := range all {

@@ -53,7 +53,7 @@ const alone = "--no-default-debug-directories"
 // freely turns off symfilter's sandbox.
 const freely = "--no-sandbox"
 
-// The other side of rows that compare symfilter with itself.
+// Names in the table for the other side of rows that compare symfilter with itself.
 const (
 	onMarkup = "symfilter on as many `bt`"
 	onPlain  = "symfilter on plain text"
@@ -138,8 +138,8 @@ func compressed(bin, zlib, name, goals, indexedGoals string) []workload {
 	}
 }
 
-// untuned sets the goals of the rows of the binary name: the ratios in the same rows of the binary
-// tuned, times slack.
+// untuned sets the field like of each row to the same row of another binary, whose name is tuned.
+// The ratios of that row, times slack, are the goals. name is the name of the row's own binary.
 func untuned(rows []workload, name, tuned string) []workload {
 	for i := range rows {
 		rows[i].like = strings.Replace(rows[i].name, name, tuned, 1)
@@ -170,8 +170,8 @@ func outputAgainstText(form string) func(b *binaries, command, out string) (othe
 // markupSuffix is the suffix of the log with the same frames as elements.
 const markupSuffix = ".bt"
 
-// onMarkupOf compares the workload name with the same command and flags on the markup form of its
-// log, in which each frame is an element.
+// onMarkupOf compares two runs of symfilter: on the log of the row with this name, and on the
+// markup form of the log. In that form, each frame is an element. Both runs have the flags.
 func onMarkupOf(name string, flags ...func(b *binaries) string) func(b *binaries, command, out string) (other, mine *contender) {
 	return func(b *binaries, command, _ string) (other, mine *contender) {
 		other, mine = filtering(b, command), filtering(b, command)
@@ -193,7 +193,8 @@ func tree(name string) func(b *binaries) string {
 	return func(b *binaries) string { return "--debug-file-directory=" + b.tree(name) }
 }
 
-// onPlainText compares with the same command, without the image, on plain text.
+// onPlainText compares symfilter on the row's log with symfilter on the log of the row plainText.
+// If image is not empty, only the first of these commands loads it.
 func onPlainText(image string) func(b *binaries, command, out string) (other, mine *contender) {
 	return func(b *binaries, command, _ string) (other, mine *contender) {
 		other, mine = filtering(b, command), filtering(b, command)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Every row can be measured: its goals parse, and the rows that it refers to are before it.
+// Each row must be measurable: its goals parse, and the rows that it refers to precede it.
 func TestWorkloads(t *testing.T) {
 	b := &binaries{dir: "bench"}
 	before := map[string]workload{}

@@ -17,9 +17,9 @@ type root struct {
 	faults []Attempt // files and folders at or below path that cannot be read; at most 16
 }
 
-// roots describes the paths as the last walk found them, in the order of the options. Before the
-// first walk, it reads the index of another process, or walks the paths. An error means that the
-// walk ended early, for example with ctx.
+// roots describes the paths in the order of the options, as the last walk found them. Before the
+// first walk, it reads the index that another process has left, or walks the paths. An error means
+// that the walk ended early, for example because ctx was canceled.
 func (p *SymbolPath) roots(ctx context.Context) ([]root, error) {
 	index := p.index.Load()
 	if index == nil {

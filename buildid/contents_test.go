@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// For each path of a symbol path, roots returns the number of ELF files with build IDs at or below
-// the path, and the faults there.
+// For each path of a symbol path, roots must return the number of ELF files with build IDs there,
+// and the faults. Both include what is below the path.
 func TestRootsDescribeWhatIsBelowThem(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "folder", "sub", "one"), program{id: wanted}.bytes(t))

@@ -94,8 +94,8 @@ func openBelow(root *os.Root, name, where string) (*File, error) {
 }
 
 // NewFile returns a File of size bytes in r, such as a member of an archive. If r is an [*os.File],
-// it can be mapped. The caller has checked the build ID through r. Close closes closer, if that is
-// not nil, but not r.
+// it can be mapped. The caller has checked the build ID through r. [File.Close] closes closer
+// unless that is nil. It does not close r itself.
 func NewFile(r io.ReaderAt, size int64, path, where string, closer io.Closer) *File {
 	f, _ := r.(*os.File)
 	return &File{r: r, size: size, path: path, where: where, os: f, closer: closer}

@@ -29,7 +29,8 @@ type finder interface {
 	Find(ctx context.Context, q Query, note func(Attempt)) (*File, error)
 }
 
-// A finderCase is a finder over an empty folder, and the place in it for the file of the wanted ID.
+// A finderCase makes a finder for an empty folder. The finder looks at place for the file with the
+// wanted ID.
 type finderCase struct {
 	name  string
 	place string // below the folder
@@ -112,7 +113,8 @@ func findWhole(t *testing.T, f finder, q Query, want *File, wantTold []Attempt, 
 	}
 }
 
-// TestFinders is the conformance suite: each finder behaves the same for any file at its place.
+// TestFinders is the conformance suite: for the same file at its place, each finder must return the
+// same result.
 func TestFinders(t *testing.T) {
 	whole := program{id: wanted, sections: []string{".text", ".debug_info"}}.bytes(t)
 	tests := []struct {

@@ -51,7 +51,7 @@ func (inner) FindAlt(ctx context.Context, id ID, name, near string, dirs []strin
 	return findAlt(ctx, id, name, near, dirs, note)
 }
 
-// StateOf returns the State of the open file that info describes.
+// StateOf returns the text that State returns for the open file that info describes.
 func (inner) StateOf(info fs.FileInfo) string { return stateOf(info).text() }
 
 // IsMissing reports whether a is an attempt at a path that does not exist.
@@ -68,7 +68,8 @@ func (i *innerFile) Whole() bool { return i.whole != nil }
 // file is a regular file of the system.
 func (i *innerFile) Modified() (nanoseconds int64, ok bool) { return (*File)(i).modified() }
 
-// State returns a text that differs for another file at the same path, or "".
+// State returns a text that changes if the file at the path is replaced or written to. It is empty
+// if i is not from a file of the system.
 func (i *innerFile) State() string { return (*File)(i).stateText() }
 
 // Roots calls visit for each path. The arguments are like the fields of root.

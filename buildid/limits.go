@@ -4,7 +4,7 @@ import "time"
 
 // Limits beyond the needs of real installations.
 const (
-	// bytes of an ID that has a path: the first byte names the folder, the others the file
+	// minimum bytes of an ID in a tree: the first byte names the folder, the others the file
 	minPathID   = 2
 	maxPath     = 4096     // bytes of a name that is tried as a path: PATH_MAX of Linux
 	maxFileName = 255      // bytes of the last part of a path: NAME_MAX of Linux
@@ -25,9 +25,9 @@ const (
 	maxFaults  = 16 // kept Attempts about unreadable files and folders, for --explain
 	// bytes of the first read of a file, which usually has the headers and notes
 	headSize = 4096
-	// age below which a file may change without a new modification time: the resolution of FAT
+	// a file younger than this may change without a new modification time: FAT has steps of 2 s
 	young = 2 * time.Second
-	// interval between two searches for new files: symbolize looks for a missing file every 2 s
+	// minimum time between two searches for new files; symbolize retries a missing file every 2 s
 	recheckMin  = time.Second
 	recheckPart = 50 // searches for new files take at most 1/50 of the time
 

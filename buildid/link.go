@@ -124,8 +124,8 @@ func openLinked(path, where string, id ID) (*File, error) {
 	return f, nil
 }
 
-// checkSum fails if f does not have the checksum crc. It does not read the program at near: a
-// hostile link may lead there.
+// checkSum fails if f does not have the checksum crc. It also fails, without reading f, if f is the
+// program at near: a hostile link may name the program.
 func (s *search) checkSum(f *File, crc uint32, near string) error {
 	if program, err := os.Stat(near); err == nil {
 		if info, err := f.os.Stat(); err == nil && os.SameFile(program, info) {

@@ -21,7 +21,7 @@ func collect() (note func(Attempt), told *[]Attempt) {
 	return func(a Attempt) { *told = append(*told, a) }, told
 }
 
-// below returns each Attempt in one line, with its place relative to dir.
+// below returns a line for each Attempt: its place relative to dir, a colon and the reason.
 func below(dir string, told []Attempt) []string {
 	var lines []string
 	for _, a := range told {
@@ -204,7 +204,8 @@ func TestACancelledSumIsNoMiss(t *testing.T) {
 	}
 }
 
-// cancelAfter reads content, and cancels the context during a read.
+// cancelAfter is a reader of content that calls cancel during one of its reads. reads is the number
+// of that read, from 1.
 type cancelAfter struct {
 	reads   int
 	cancel  func()

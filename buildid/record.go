@@ -23,8 +23,8 @@ func stateOf(info fs.FileInfo) state {
 	return s
 }
 
-// settled reports whether any change of the file after this time will change s. A file that has
-// just changed may change again within the same time stamp: clocks of file systems tick slowly.
+// settled reports whether every change of the file after now will change s. If the file changed
+// just before now, another change may get the same time stamp: clocks of file systems tick slowly.
 func (s state) settled(now time.Time) bool { return s.mtime < now.Add(-young).UnixNano() }
 
 // A content is the type of a file, from its first bytes.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Opening a device can have an effect, even if nothing is read from it.
+// A device must not even be opened: that can have an effect, although nothing is read.
 func TestDevicesAreNotOpened(t *testing.T) {
 	opened := false
 	_, _, err := openRegularBy("/dev/null", os.Stat, func(string, int, os.FileMode) (*os.File, error) {

@@ -27,9 +27,9 @@ const (
 // errBadMemory reports a file that is not an index, or is damaged. The next save replaces it.
 var errBadMemory = errors.New("not a usable index")
 
-// A memory is the folder of the roots' indexes between runs, one file for each root. Several
-// processes may use it: files are replaced only as a whole. Files that other users may have changed
-// are not read.
+// A memory is the folder that keeps the indexes of roots between runs, one file for each root.
+// Several processes may use it: files are replaced only as a whole. Files that other users may have
+// changed are not read.
 type memory struct {
 	cache string // the cache folder; empty for none
 }
@@ -142,7 +142,7 @@ func trimMemory(dir string) {
 // with their length.
 
 // Bits of the byte that describes a folder or file. The lowest two bits of a file's byte are its
-// content.
+// content type.
 const (
 	flagSettled = 4
 	flagID      = 8
@@ -305,7 +305,7 @@ func (c *cursor) nextRecord() record {
 	return r
 }
 
-// name decodes a name without a path.
+// name decodes the name of a file. It sets bad if the name is a path or names no file.
 func (c *cursor) name() string {
 	name := c.string()
 	if strings.ContainsRune(name, 0) || !filepath.IsLocal(name) || filepath.Base(name) != name || name == "." {

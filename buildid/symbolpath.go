@@ -125,7 +125,7 @@ func (x *pathIndex) noteMisses(s *search) {
 	}
 	for _, root := range x.roots {
 		switch {
-		// the faults have the reason, unless there were too many
+		// x.faults already has the reason, unless there were too many faults
 		case faulty[root.path] || len(root.folders) == 0:
 		case root.file && !root.archive:
 			s.noteMiss(root.path, root.folders[0].files[0].mismatch(s.query.ID))

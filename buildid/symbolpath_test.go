@@ -35,7 +35,8 @@ func settle(t testing.TB, dir string) {
 	}
 }
 
-// later advances the bubble's clock until every real file is old.
+// later advances the fake clock of the synctest bubble to the year 2100, so that every real file is
+// old.
 func later() { time.Sleep(time.Until(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))) }
 
 // putMany writes n ELF files and as many texts into folders below dir, and returns the IDs.
@@ -375,8 +376,8 @@ func indexed(x *pathIndex) []string {
 	return all
 }
 
-// After any changes of a tree, the updated index, an index loaded from disk and a new index all
-// describe its content.
+// After any changes of a tree, the updated index, an index loaded from disk and a new index must
+// all describe its content.
 func TestAnIndexIsWhatIsThere(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	root, cache := t.TempDir(), t.TempDir()

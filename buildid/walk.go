@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// A walk updates the folders of roots, in several goroutines. It lists only folders, and opens only
-// files, that are new or may have changed.
+// A walk updates the folders of roots, in several goroutines. It lists a folder or opens a file
+// only if the folder or file is new or may have changed.
 type walk struct {
 	ctx     context.Context
 	shallow bool          // do not examine files in unchanged folders
@@ -152,7 +152,8 @@ func (w *walk) addFolder(r *rootWalk, d *folder, changed bool) {
 	r.changed = r.changed || changed
 }
 
-// root starts the walk of a root, a folder or a file. It follows a symbolic link of the operator.
+// root starts the walk of a root, which is a folder or a file. If the operator named a symbolic
+// link, root follows it.
 func (w *walk) root(r *rootWalk) {
 	info, err := os.Stat(r.path)
 	if err != nil {
@@ -228,9 +229,9 @@ func sameNames(a, b *folder) bool {
 		slices.EqualFunc(a.files, b.files, func(a, b record) bool { return a.name == b.name })
 }
 
-// list reads the names in the folder at path into d. The parameter was is the folder at the
-// previous walk, or nil; names that it has, too, keep its records. After an error, d has the names
-// read before the error.
+// list reads the names in the folder at path into d. The parameter was is the folder that the
+// previous walk found, or nil. Files that was has, too, keep their records. After an error, d has
+// the names read before the error.
 func (w *walk) list(d *folder, path string, was *folder) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {

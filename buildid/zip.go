@@ -123,7 +123,7 @@ func checkMember(m *zip.File) error {
 }
 
 // readMembers returns the members of the archive in r with build IDs. It does not open archives in
-// the archive. Members with an error mean that other members were refused.
+// the archive. If it returns both members and an error, it refused other members.
 func readMembers(ctx context.Context, r io.ReaderAt, size int64) ([]member, error) {
 	z, err := openZip(r, size)
 	if err != nil {

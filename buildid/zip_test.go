@@ -144,7 +144,8 @@ func checkFound(t *testing.T, p *SymbolPath, path, id, want string, mapped bool,
 	}
 }
 
-// lies returns an archive with one deflated member whose headers have wrong numbers.
+// lies returns an archive with one deflated member. change, if not nil, changes the numbers in the
+// member's headers.
 func lies(t testing.TB, content []byte, change func(h *zip.FileHeader)) []byte {
 	t.Helper()
 	var body bytes.Buffer
@@ -460,7 +461,8 @@ func TestNoNameOfATempFileStays(t *testing.T) {
 	}
 }
 
-// A small sparse file can claim any number of members.
+// An archive that claims too many members must be rejected. A sparse file takes little space, but
+// is large enough for any claim.
 func TestZipClaimsOfMembers(t *testing.T) {
 	const size, members = 8 << 40, 200 << 30
 	end64 := binary.LittleEndian.AppendUint64([]byte("PK\x06\x06"), 44)
