@@ -174,7 +174,8 @@ func (t *listing) source(f nameID, text []byte, costs map[uint32]*sourceLine, to
 }
 
 // linesNear calls show for each line that chosen selects, and for Options.Around lines before and
-// after it. It returns the number of lines in text.
+// after it. It prints a heading at each gap between these lines. It returns the number of lines in
+// text.
 func (t *listing) linesNear(text []byte, chosen func(number uint32) bool, show func(number uint32, line []byte)) (number uint32) {
 	around := uint32(usualAround)
 	if n := t.o.Around; n != 0 {
@@ -207,8 +208,8 @@ func (t *listing) numbered(number uint32, line []byte) {
 	t.b = append(escape.AppendText(t.b, string(expand(line[:min(len(line), maxSourceLine)])), ""), '\n')
 }
 
-// costs prints the costs of a line, except in an inclusive first column, which it leaves out. A
-// cost of 0 is left blank. costs is nil for a line without costs.
+// costs prints a line's costs in the columns. It leaves out the first column if that is inclusive,
+// and prints blanks for a cost of 0. costs is nil for a line without costs.
 func (t *listing) costs(costs []int64) {
 	for i := range t.columns {
 		c := &t.columns[i]

@@ -73,7 +73,8 @@ func (s *splitter) split(name string) (base string, callers []string) {
 	return name, nil
 }
 
-// cutSuffix cuts a function's name before its level, its callers or its version.
+// cutSuffix splits a function's name into the bare name and the suffix: a level of recursion,
+// callers or a version.
 func cutSuffix(name string) (bare, suffix string) {
 	if i := strings.IndexAny(name, "'@"); i >= 0 {
 		return name[:i], name[i:]

@@ -118,7 +118,8 @@ func (t *changeTable) changedFiles() []*changedFile {
 	return all
 }
 
-// findMoved finds the files in which a function of both sides begins at different lines.
+// findMoved sets moved for each file with a function that begins at different lines on the two
+// sides.
 func (t *changeTable) findMoved(files map[string]*changedFile) {
 	for i := range t.c.rows {
 		r := &t.c.rows[i]

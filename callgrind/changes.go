@@ -349,7 +349,8 @@ func (t *changeTable) cell(col *changeColumn, before, after int64) {
 	t.b = append(t.b, "  "...)
 }
 
-// rest prints the number of functions left out of the table, and explains the mark ~ in it.
+// rest prints the numbers of functions that the table leaves out, because of a smaller change or no
+// change. If the table has the mark ~, rest explains it.
 func (t *changeTable) rest(smaller, same int) {
 	if smaller > 0 {
 		t.put(faint, "and "+functions(int64(smaller))+" with smaller changes (--threshold=100 shows all)\n")

@@ -11,7 +11,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// If there is no memory to compare all functions, nothing is compared, and the memory is returned.
+// If memory does not suffice to compare all functions, Close must return ErrMemory. It must always
+// release the memory.
 func TestComparisonsAreBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	for _, c := range []struct {

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// eachPlace calls visit with the keys of each place, sorted by object and address. Keys of one
-// place have the same function, address, source file and line.
+// eachPlace calls visit for each place, sorted by object and address, with the indexes of its keys.
+// Keys of one place have the same function, address, source file and line.
 func (g *graph) eachPlace(visit func(same []uint32)) {
 	keys := g.m.costs.keys
 	object := func(i uint32) nameID { return g.m.functions[keys[i].from].object }

@@ -21,8 +21,8 @@ type given struct {
 
 func (g *given) Close() error { g.closed++; return nil }
 
-// A log that is mistaken for a profile loses no line: lines that are not of a profile are passed on
-// unchanged, before the table, or at their position in markup.
+// If a log is mistaken for a profile, no line may be lost. Lines that are not of a profile must be
+// passed on unchanged, before the table, or at their position in markup.
 func TestLinesThatAreNotOfAProfileAreGivenOn(t *testing.T) {
 	const header = "# callgrind format\nevents: Ir\nfn=f\n"
 	long := strings.Repeat("x", maxLine)
@@ -92,7 +92,7 @@ func translated(t *testing.T, in string, block int) string {
 	return b.String()
 }
 
-// Foreign lines are passed on when they are read, and not kept.
+// Foreign lines must be passed on when they are read, and not be kept.
 func TestLinesAreGivenOnAtOnce(t *testing.T) {
 	var lines given
 	r := NewReport(io.Discard, Options{Foreign: &lines})

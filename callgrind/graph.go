@@ -95,7 +95,8 @@ func newGraph(v *resolution, total []int64) *graph {
 	return g
 }
 
-// sign records which events have negative costs in rows. Each row ends with g.width costs.
+// sign records the events with negative costs in rows of width numbers. The last g.width numbers of
+// a row are its costs.
 func (g *graph) sign(rows []int64, width int) {
 	for i, n := range rows {
 		if e := i%width - (width - g.width); n < 0 && e >= 0 {

@@ -129,7 +129,8 @@ func (r *recordReader) setColumns(names []string) {
 	r.costs = make([]int64, len(r.ev.counted))
 }
 
-// assume gives the profile one event, named assumed, since costs come before any events: line.
+// assume is called for costs before any events: line. It reports them, and gives the profile one
+// event with the name assumed.
 func (r *recordReader) assume() error {
 	if r.documents == 0 {
 		if err := r.newDocument(); err != nil {

@@ -22,8 +22,8 @@ func many(n int) int {
 	return n / 100
 }
 
-// Hostile profiles stay within their small budgets and the limits of the package. No costs are
-// lost, and a diagnostic names the limit.
+// Hostile profiles must stay within their small budgets and the limits of the package. No costs may
+// be lost, and a diagnostic must name the limit.
 func TestHostileProfilesAreBounded(t *testing.T) {
 	tests := []struct {
 		name       string
@@ -158,8 +158,8 @@ func TestTheCostOfACountedEventIsOneWeight(t *testing.T) {
 	}
 }
 
-// Floods of places, calls, functions and names stay within the budget that two profiles share.
-// Costs that exceed the budget are still in the sums.
+// Floods of places, calls, functions and names must stay within the budget that two profiles share.
+// Costs that exceed the budget must still be in the sums.
 func TestProfilesShareABudget(t *testing.T) {
 	const most, lines = 1 << 20, 25_000
 	floods := []struct {

@@ -98,8 +98,8 @@ func (r *Report) label() string {
 	}
 }
 
-// describe returns the name of a profile, the program that wrote it, and how many parts and threads
-// it has, if several.
+// describe returns the heading of a profile: its name and the program that wrote it, with the
+// number of parts or threads if there are several.
 func (r *Report) describe() string {
 	h := &r.m.head
 	from := slices.DeleteFunc([]string{r.label(), h.creator}, func(s string) bool { return s == "" })
@@ -112,8 +112,8 @@ func (r *Report) describe() string {
 	return strings.Join(from, ", ")
 }
 
-// restart prepares r for another input: lines count from 1, and the tables of names are new.
-// Names and events keep their numbers in records.
+// restart prepares r for another input: line numbers begin at 1, and the tables of names are empty.
+// Records still have the same IDs for names, and the same columns for events.
 func (r *recordReader) restart() {
 	r.newPart()
 	r.documents, r.number, r.truncated = 0, 0, false

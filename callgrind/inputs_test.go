@@ -11,14 +11,14 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// Each script in testdata/joined has the files of a run and their joint outputs, which are named by
-// the command's flags.
+// Each script in testdata/joined has the files of a run, and the outputs that they must give
+// together. The name of an output is the command's flags.
 func TestInputsAreOneProfile(t *testing.T) {
 	runJoined(t, "joined")
 }
 
-// Each script in testdata/compared has files before and after a change, and the outputs of their
-// comparison.
+// Each script in testdata/compared has files before and after a change, and the outputs that their
+// comparison must give.
 func TestProfilesAreCompared(t *testing.T) {
 	runJoined(t, "compared")
 }

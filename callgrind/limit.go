@@ -28,8 +28,8 @@ const maxPlaces = 6
 // ParseLimit parses a limit: [SCOPE:]EVENT=BOUND. SCOPE is FUNCTION for the inclusive cost of a
 // function, or FUNCTION.self for its own cost. [OBJECT] is the cost of an object's functions.
 // Without SCOPE, the limit is for the total. BOUND is a count, such as 10000, 700k, 1.5M or 2G, or
-// a change in percent, such as +5%. A change below zero must be reached: -5% is a cost of at most
-// 95%.
+// a change in percent, such as +5%. A negative change is a required decrease: with -5%, the cost
+// may be at most 95% of the cost before.
 func ParseLimit(text string) (Limit, error) {
 	l := Limit{text: text}
 	at := strings.LastIndexByte(text, '=')

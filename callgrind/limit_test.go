@@ -110,7 +110,8 @@ func TestLimitsAreExact(t *testing.T) {
 	}
 }
 
-// A change that rounding puts on the other side of its limit is printed with more places.
+// If rounding would put a change on the other side of its limit, the change must be printed with
+// more decimal places.
 func TestChangesAreRoundedOnTheirSide(t *testing.T) {
 	for _, c := range []struct {
 		limit         string

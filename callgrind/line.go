@@ -68,7 +68,8 @@ func (r *recordReader) numbers(b []byte) error {
 		if err := r.give(jumpRecord); err != nil || !some {
 			return err
 		}
-		// after a jump's position the format allows no costs, so these are the place's own
+		// the format allows no costs after a jump's position, so they are the costs of the place
+		// itself
 		return r.give(costRecord)
 	}
 	return r.give(costRecord)
@@ -78,7 +79,7 @@ func (r *recordReader) numbers(b []byte) error {
 const shortest, longest = 1, 18
 
 // decimal parses the decimal digits from i, and returns the index after them. It is small enough to
-// be inlined. Most numbers are short, and then the function number need not be called: see isShort.
+// be inlined. Most numbers are short, and need no call of the slower function number: see isShort.
 func decimal(b []byte, i int) (v uint64, end int) {
 	for ; i < len(b) && b[i]-'0' < 10; i++ {
 		v = v*10 + uint64(b[i]-'0')

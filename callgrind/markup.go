@@ -199,7 +199,8 @@ func (r *renderer) function(at *codePlace) {
 	r.end()
 }
 
-// called renders the name of a function. An address and a linker's name become elements.
+// called renders the name of a function. If the name is an address, it becomes a pc element. If it
+// is mangled, it becomes a symbol element.
 func (r *renderer) called(at *codePlace) {
 	name := r.name(at.Function)
 	if addr, rest, ok := entry(name); ok && r.address(at.Object, addr) {

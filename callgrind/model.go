@@ -174,7 +174,8 @@ func (m *model) isFull(s *sums) bool {
 	return m.full
 }
 
-// isTooFull reports whether there is no room even for a function as a whole.
+// isTooFull reports whether the budget has no room for one more key, not even for the costs of a
+// whole function.
 func (m *model) isTooFull(s *sums) bool { return !m.hasRoom(s.keyCost(), 0) }
 
 // hasRoom charges the budget for the model's contents plus more bytes. It returns false, and

@@ -41,14 +41,15 @@ func (n *names) intern(text []byte) nameID {
 // unknown is Callgrind's name for an unknown object, file or function.
 const unknown = "???"
 
-// A definition is the meaning of a number in names such as "(5) main". Its low nameBits bits are a
-// nameID, and its high bits are the kind of the line that gave the name. Without such a line, the
-// kind is 0 and the name is the number's text, such as "(5)". The definition 0 is an unused number.
+// A definition is the name that a number in the profile stands for, as in "(5) main". Its low
+// nameBits bits are a nameID. Its high bits are the kind of line that gave the name. If no line
+// gave a name, the kind is 0, and the name is the number's text, such as "(5)". The definition 0 is
+// an unused number.
 type definition uint32
 
 const nameBits = 24 // maxNames needs 23
 
-// definedBy returns the definition that a line with this key and name gives.
+// definedBy returns the definition for a name on a line with the given key, such as fn or cfn.
 func definedBy(key []byte, name nameID) definition {
 	kind := key[0] // the first letter of cob, cfn, cfi and jfn, the second of ob, fn, fl, fi and fe
 	if len(key) == 2 {
@@ -59,8 +60,9 @@ func definedBy(key []byte, name nameID) definition {
 
 func (d definition) name() nameID { return nameID(d & (1<<nameBits - 1)) }
 
-// clashes reports whether lines of two kinds give a number different names. The format has a table
-// for each kind of line, but all known profiles have one table for each kind of name.
+// clashes reports whether d and now, definitions of one number, have different names and are from
+// different kinds of lines. By the format, each kind of line has its own table of numbers. In all
+// known profiles, each kind of name has one table.
 func (d definition) clashes(now definition) bool {
 	return d>>nameBits != 0 && d.name() != now.name() && d>>nameBits != now>>nameBits
 }

@@ -272,8 +272,8 @@ func (r *recordReader) bad(b []byte) {
 	r.pass()
 }
 
-// pass passes the current line to foreign once, if foreign is set. Readable costs in it still
-// count.
+// pass passes the current line to foreign once, if foreign is set. Costs that can be read from the
+// line are still counted.
 func (r *recordReader) pass() {
 	if r.foreign == nil || r.passed {
 		return
@@ -337,8 +337,8 @@ func (r *recordReader) spec(line, key, value []byte) error {
 	return nil
 }
 
-// begin is called for lines that name a place. It reports a missing line: the cost of a call,
-// or the place of a jump.
+// begin is called for a line that names a place, or begins a call or a jump. If the reader expected
+// the cost of a call or the position of a jump, begin reports that this line is missing.
 func (r *recordReader) begin() {
 	switch r.next {
 	case aCall:

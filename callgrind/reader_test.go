@@ -74,7 +74,7 @@ func records(profile []byte, block int) string {
 	return b.String()
 }
 
-// Each script in testdata/records holds a profile and its records.
+// Each script in testdata/records has a profile, and the records that must be read from it.
 func TestProfilesAreReadWhole(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("testdata", "records", "*.txtar"))
 	if err != nil || len(names) < 15 {
@@ -104,7 +104,8 @@ func TestProfilesAreReadWhole(t *testing.T) {
 	}
 }
 
-// Line numbers begin at 1. A defect found outside of lines is reported for the whole profile.
+// A defect that is found after the last line must be reported for the whole profile, without a line
+// number. Line numbers begin at 1.
 func TestComplaintsAfterTheLastLineHaveNoNumber(t *testing.T) {
 	var got []string
 	r := newReader(func(*record) error { return nil }, func(s string) { got = append(got, s) }, nil)

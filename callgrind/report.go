@@ -10,10 +10,10 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// NewReport returns a writer that sums a profile and prints a report to w, in the form
-// Options.Output. The symbolizer of o resolves its locations. Profile, and the costs of parts
-// in JSON, are printed as each part ends; Close prints the rest. One goroutine at a time may
-// use the writer.
+// NewReport returns a writer that sums a profile and prints a report to w, in the form o.Output.
+// o.Symbolizer resolves the profile's locations. The output Profile, and the costs of parts in
+// JSON, are printed as each part ends. Close prints the rest. One goroutine at a time may use the
+// writer.
 func NewReport(w io.Writer, o Options) *Report {
 	r := &Report{o: &o, in: inputs{diagnose: o.Diagnose}}
 	r.chosen.parts, r.chosen.threads = o.Parts, o.Threads

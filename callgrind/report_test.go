@@ -81,8 +81,8 @@ func printed(t testing.TB, profile []byte, block int, asMarkup bool, o Options) 
 	return strings.ReplaceAll(out.String()+diagnostics.String(), filepath.ToSlash(dir), "ROOT")
 }
 
-// Each script in testdata/reports has a profile and its outputs. The name of an output is the
-// command's flags.
+// Each script in testdata/reports has a profile, and the outputs that it must give. The name of an
+// output is the command's flags.
 func TestReports(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("testdata", "reports", "*.txtar"))
 	if err != nil || len(names) < 5 {
@@ -237,8 +237,8 @@ func checkAgainst(t testing.TB, file, out string) {
 	}
 }
 
-// For any call graph, no function costs more than the total. The cost of a function outside of all
-// cycles follows from its calls.
+// The inclusive cost of a function must not exceed the total, even in a cycle of calls. Outside of
+// all cycles, the calls determine it.
 func TestNoFunctionCostsMoreThanAll(t *testing.T) {
 	// main calls a, which calls itself and b; b calls a. Calls within this cycle contain each
 	// other, so their costs are counted many times.
@@ -275,9 +275,9 @@ func (byPath) Find(_ context.Context, q buildid.Query, _ func(buildid.Attempt)) 
 	return buildid.OpenRegular(q.Name, "test")
 }
 
-// Callgrind gives all callers of main the name (below main), so the output does too, even in parts
-// without that name. A name such as __libc_start_main in the profile shows that
-// --show-below-main=yes was given: then the callers keep their names.
+// Callgrind gives all callers of main the name (below main). The output must do so, too, even for
+// parts without that name. If the profile has a name such as __libc_start_main, it was recorded
+// with --show-below-main=yes, and the callers must keep their names.
 func TestWhatCallsMainIsNamedAsByCallgrind(t *testing.T) {
 	// a file without a build ID
 	path, err := filepath.Abs(filepath.FromSlash("../internal/dwarf/testdata/tiny/gcc2.elf"))
@@ -302,8 +302,8 @@ func TestWhatCallsMainIsNamedAsByCallgrind(t *testing.T) {
 	}
 }
 
-// Functions of stripped programs have the line of their entry if they are called, even if the
-// places have neither lines nor addresses.
+// A call of a stripped function must have the line at which the function begins. That includes
+// profiles whose places have neither lines nor addresses.
 func TestCallsOfLinelessProfilesHaveTheLineOfTheFunction(t *testing.T) {
 	o := testOptions(t)
 	o.Output = Profile

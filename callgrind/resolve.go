@@ -162,9 +162,10 @@ func (v *resolution) places() {
 	}
 }
 
-// findHomes returns the physical function of each function of the profile. pairs has the first
-// address of each function in each physical function. If the function jumped into the physical
-// function, findHomes replaces the address by the number of the physical function's node.
+// findHomes returns, for each function of the profile, 1 + the index of its physical function, or 0
+// if unknown. For each function and each physical function in which it has costs, pairs has the
+// first address. If the function only jumped into the physical function, findHomes replaces the
+// address by the number of the physical function's node.
 func (v *resolution) findHomes(pairs map[uint64]uint64) []uint32 {
 	m := v.m
 	homes := make([]uint32, len(m.functions))
@@ -288,8 +289,8 @@ func (v *resolution) asValgrind() {
 	}
 }
 
-// levels returns the suffix of a function's name: its level of recursion and its callers. It
-// replaces callers' addresses by names.
+// levels returns rest, the suffix of a function's name, with names in place of addresses. The
+// suffix is the level of recursion and the callers.
 func (v *resolution) levels(fn uint32, rest string) string {
 	if strings.HasPrefix(rest, " [") { // drop the section, since the function now has a name
 		if i := strings.IndexByte(rest, '\''); i >= 0 {
@@ -360,9 +361,9 @@ func (v *resolution) findCallers() {
 	}
 }
 
-// An impliedCall is a call that the profile lacks. Its caller, from, jumped into the code of
-// to, and the profile has the costs of that code under from. If Callgrind knows both functions,
-// it writes a call.
+// An impliedCall is a call that the profile lacks: one function jumped into the code of another,
+// and the profile has the costs of that code under the first function. If Callgrind knows both
+// functions, it writes a call.
 type impliedCall struct {
 	from, to uint32
 	count    int64

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Opening a FIFO as a folder would wait until somebody writes to it.
+// A FIFO as a source root must be refused. To open it as a folder would wait until another process
+// opens it for writing.
 func TestAFIFOIsNoSourceRoot(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {

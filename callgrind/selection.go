@@ -29,8 +29,8 @@ const maxListedParts = 64
 // some reports whether parts or threads are selected.
 func (s *selection) some() bool { return len(s.parts)+len(s.threads) > 0 }
 
-// takes reports whether a record begins a part, is a header line, or belongs to a chosen part.
-// takes must get all records of a report, in order.
+// takes reports whether the report needs a record: one of a chosen part, the beginning of any part,
+// or a header line other than summary: and totals:. It must get all records of a report, in order.
 func (s *selection) takes(rec *record) bool {
 	if !s.some() {
 		return true
@@ -88,7 +88,8 @@ func (e *PartError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *PartError) Unwrap() error { return e.Err }
 
-// missing reports whether there are parts but none was chosen. It then sets err.
+// missing reports whether the profile has parts, but none was chosen. If so, it sets *err to a
+// [PartError].
 func (s *selection) missing(err *error) bool {
 	if !s.some() || s.taken || len(s.seenParts) == 0 {
 		return false

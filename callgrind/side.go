@@ -39,8 +39,8 @@ const joinedCost = 320
 // ErrMemory reports that there is not enough memory to join functions by their keys.
 var ErrMemory = errors.New("not enough memory for the functions of the profiles: raise --max-memory")
 
-// joinSides joins the functions of profiles by key. If only files distinguish functions of one
-// side, the keys of these functions have files on all sides.
+// joinSides joins the functions of profiles by key. If functions of one side differ only by file,
+// the keys of these functions include the file on all sides.
 func joinSides(profiles ...*resolution) ([]*side, error) {
 	sides := make([]*side, len(profiles))
 	named := make([][]naming, len(profiles))
@@ -71,7 +71,8 @@ func joinSides(profiles ...*resolution) ([]*side, error) {
 	return sides, nil
 }
 
-// A naming is the name of a node across builds.
+// A naming describes a node across builds: its key, and the parts of its name and location that the
+// key leaves out.
 type naming struct {
 	key   functionKey // without file
 	file  string      // base name; empty if unknown

@@ -320,7 +320,8 @@ func merged[E comparable](all []E, compare func(a, b E) int) (once []E, index []
 	return once, index
 }
 
-// costs writes the costs of the graph's sinks and arcs by one measure.
+// costs adds the costs of the graph's sinks and arcs in one measure to sinks and arcs. value is the
+// index of the measure.
 func (s *stacker) costs(value int, sinks, arcs []int64) {
 	m, scale := &s.measures[value], s.scale[value]
 	add := func(to *int64, costs []int64) { *to = stacks.Plus(*to, stacks.Times(scale, m.value(costs))) }

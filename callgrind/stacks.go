@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// guess is the note that stacks are guessed: a profile has no chains of calls.
+// guess is the note that stacks are partly guessed: a profile has only calls between two functions.
 const guess = "self costs and calls are exact; each chain of three or more functions is one of several possible chains"
 
 func (o Output) isStacked() bool { return o == Pprof || o == Folded || o == Speedscope }

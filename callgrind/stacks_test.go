@@ -45,7 +45,8 @@ func pprofText(t *testing.T, out string) string {
 	return p.String() + "default: " + p.DefaultSampleType + "\n" + string(rest)
 }
 
-// Stacks that exceed the memory have less detail. The costs of functions and calls stay exact.
+// Stacks that exceed the memory must have less detail. The costs of functions and calls must stay
+// exact.
 func TestStacksHaveTheDetailForWhichThereIsMemory(t *testing.T) {
 	const functions, lines, addresses = 100, 20, 10
 	var in strings.Builder
@@ -105,8 +106,8 @@ func TestStacksHaveTheDetailForWhichThereIsMemory(t *testing.T) {
 	}
 }
 
-// When the costs of lines fill their share of the memory, further costs are counted by function
-// only. So there is still room for calls between functions, and for stacks.
+// When the costs of lines fill their share of the memory, further costs must be counted by function
+// only. There must still be room for calls between functions, and for stacks.
 func TestStacksHaveCallersAfterAFloodOfPlaces(t *testing.T) {
 	const functions, addresses, callees = 400, 400, 60
 	var in strings.Builder
@@ -243,7 +244,8 @@ func FuzzStacks(f *testing.F) {
 // foldedLine matches a line of folded stacks, whose names may contain blanks.
 var foldedLine = regexp.MustCompile(`^[^\n]+ -?\d+\n$`)
 
-// The names and files of functions decide between equal costs, not the order of the profile.
+// The order of a profile must not change its stacks: between equal costs, the names and files of
+// functions decide.
 func TestStacksDoNotDependOnTheOrderOfAProfile(t *testing.T) {
 	const head = "events: Ir\n"
 	parts := []string{

@@ -2,7 +2,7 @@ package callgrind
 
 import "testing"
 
-// Names are changed as cg_annotate, sed and Perl change them.
+// Names must be changed as cg_annotate, sed and Perl change them.
 func TestSubstitutions(t *testing.T) {
 	for _, c := range []struct{ expr, name, want string }{
 		{"s/a/b/", "banana", "bbnana"},
@@ -34,8 +34,8 @@ func TestSubstitutions(t *testing.T) {
 	}
 }
 
-// Versions, levels of recursion and other facts that differ between builds are not part of a
-// function's key.
+// A function's key must not include versions, levels of recursion and other facts that differ
+// between builds.
 func TestNamesAcrossBuilds(t *testing.T) {
 	for _, c := range []struct {
 		what func(string) string

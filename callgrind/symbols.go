@@ -9,7 +9,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A physical is a function of a debug file.
+// A physical is a function of a debug file. Other functions of the profile may have costs in its
+// code.
 type physical struct {
 	object nameID
 	shown  nameID // name as the output spells it
@@ -116,8 +117,8 @@ func entry(name string) (addr uint64, rest string, ok bool) {
 	return addr, rest, err == nil && (rest == "" || rest[0] == '\'' || strings.HasPrefix(rest, " ["))
 }
 
-// isCalled reports whether name in a profile may mean p. The name may end with a version and a
-// level of recursion.
+// isCalled reports whether a name in the profile may be a name of p. The name may end with a
+// version and a level of recursion.
 func (s *symbols) isCalled(name string, p *physical) bool {
 	for _, n := range []nameID{p.link, p.shown} {
 		own := s.r.Text(n)

@@ -428,7 +428,8 @@ func (t *listing) nameless() {
 	t.b = append(t.b, '\n')
 }
 
-// threshold returns the percentage of the costs that is shown.
+// threshold returns the percentage of the costs that the table shows. It is 100 if the event that
+// orders the functions has negative costs.
 func (t *listing) threshold() float64 {
 	for i := range t.sorting[:min(1, len(t.sorting))] {
 		for _, w := range t.sorting[i].weights {
@@ -443,7 +444,8 @@ func (t *listing) threshold() float64 {
 // defaultThreshold is the default of callgrind_annotate.
 const defaultThreshold = 99 // percent
 
-// neighbours prints the given edges of a function, by decreasing cost.
+// neighbours prints the given edges of a function, by decreasing cost. other returns the node at
+// the other end of an edge.
 func (t *listing) neighbours(edges []uint32, mark string, other func(edge) uint32) {
 	g := t.g
 	slices.SortFunc(edges, func(a, b uint32) int {
