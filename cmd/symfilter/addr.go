@@ -127,8 +127,8 @@ func subjectOf(word string) (doctor.Subject, error) {
 	return s, err
 }
 
-// isOtherFile reports whether word, the beginning of an argument, is a second file. Without a file
-// of this name, a slash is part of a Go symbol.
+// isOtherFile reports whether word, the beginning of an argument, names another file: it has a
+// slash, and the file exists. Otherwise the slash is part of a Go symbol.
 func isOtherFile(word string) bool {
 	if !strings.ContainsRune(word, os.PathSeparator) {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A client may wait for each answer before it sends the next line.
+// Each line must be answered before the next line arrives, since a client may wait for the answer.
 func TestALineOfAddressesIsAnsweredAtOnce(t *testing.T) {
 	p := startCommand(t, exec.Command(os.Args[0], "addr", "-q", "../../internal/object/testdata/big.elf"))
 	for _, line := range [][2]string{

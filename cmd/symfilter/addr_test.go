@@ -11,7 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The answers include inlined calls, frames from a symbol alone, variables, and reasons.
+// Each answer must fit the schema. Answers with inlined calls, frames from a symbol alone,
+// variables and reasons must occur.
 func TestAnswersForAddressesFitTheirSchema(t *testing.T) {
 	schema, err := jsonschema.NewCompiler().Compile(testenv.FileURL("addr.schema.json"))
 	if err != nil {

@@ -40,7 +40,8 @@ func (a *addresses) text(l *located) {
 	a.out = append(b, '\n')
 }
 
-// appendPlace appends the word of the request, and the address.
+// appendPlace appends the word of the request, if any, and the address or range that the word does
+// not show. A doubt follows in parentheses.
 func (l *located) appendPlace(b []byte) []byte {
 	if l.word != "" || !l.hasAddr {
 		b = escape.AppendText(b, l.word, "")
@@ -59,7 +60,8 @@ func (l *located) appendPlace(b []byte) []byte {
 	return b
 }
 
-// appendLink appends the file and line of a frame, with a link if the linker has one.
+// appendLink appends line, the file and line of a frame. It makes the text a hyperlink if links are
+// on and the linker has a target for the frame.
 func (a *addresses) appendLink(b []byte, line string, l *located, recorded *symbolize.Frame) []byte {
 	linked := false
 	if a.links && a.sources.linker != nil {

@@ -94,8 +94,8 @@ func (p profileReport) Write(b []byte) (int, error) {
 
 func (p profileReport) Close() error { return asUsage(p.Report.Close()) }
 
-// asUsage turns an error that other flags would avoid into a usage error: an unknown event or part,
-// or too little memory.
+// asUsage turns errors that other flags can avoid into usage errors: an unknown event, an unknown
+// part, and too little memory.
 func asUsage(err error) error {
 	_, isEvent := errors.AsType[*callgrind.EventError](err)
 	_, isPart := errors.AsType[*callgrind.PartError](err)

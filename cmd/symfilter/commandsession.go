@@ -142,8 +142,8 @@ func (s *session) search() *doctor.Search {
 	return search
 }
 
-// warn reports files and folders in flags that cannot hold debug files. fromStdin is set if the
-// command line names no input.
+// warn reports files and folders that flags name, but that cannot hold debug files. fromStdin is
+// set if the command line names no input.
 func (s *session) warn(fromStdin bool) {
 	for _, message := range s.search().Warnings(fromStdin) {
 		s.diag.printf("%s", message)

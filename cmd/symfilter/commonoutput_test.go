@@ -32,7 +32,8 @@ func (d *disk) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// A full disk is reported once, and each byte is written once. Other errors are returned at once.
+// A full disk must be reported once, and writes repeated until each byte is written once. Other
+// errors must be returned at once.
 func TestFullDisksAreWaitedFor(t *testing.T) {
 	const text = "one\ntwo\nthree\n"
 	for name, test := range map[string]struct {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// bashAfter returns the arguments of a command after typed was entered at the prompt of bash in the
-// current folder. bash runs without the bash-completion package.
+// bashAfter enters typed at the prompt of bash in the current folder. It returns the arguments of
+// the command that bash then runs. bash runs without the bash-completion package.
 func bashAfter(t *testing.T, typed ...string) (words []string) {
 	t.Helper()
 	bash, err := exec.LookPath("bash")

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// containerd passes the members of a URI as pairs of arguments, in any order.
+// The pairs of arguments for the members of a URI must be accepted in any order, since containerd's
+// order is random.
 func TestArgumentsOfURIs(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"container-log||--path|/l", "container-log|--path=/l"},

@@ -21,7 +21,8 @@ import (
 	"github.com/symfilter/symfilter/internal/input"
 )
 
-// The modules were logged before the restart. The run ends in each of several ways.
+// After a restart, frames must be resolved with the modules logged before it, in whatever way the
+// first run ended.
 func TestContextsOfPipesAreKept(t *testing.T) {
 	const (
 		modules = "[1] {{{module:0:one.so:elf:aabb}}}\n[1] {{{mmap:0x1000:0x1000:load:0:rx:0}}}\n" +
@@ -169,7 +170,8 @@ func TestContextsAreSavedWhenTheyCanBe(t *testing.T) {
 	}
 }
 
-// The reader has closed the output. The run stops after a block that ends within an element.
+// If the reader closes the output, the run stops after a block, which here ends within an element.
+// The cut element must not be reported as malformed.
 func TestLinesThatAreCutAreNotDiagnosed(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	line := fmt.Sprintf("%-50s\n", "at {{{pc:0x1234:pc}}} and more")

@@ -8,7 +8,7 @@ import (
 	"github.com/symfilter/symfilter/internal/cli"
 )
 
-// changeFlags compare the costs of profiles, and limit their changes.
+// changeFlags are the flags that compare profiles, and limit the costs or their changes.
 type changeFlags struct {
 	diff      bool
 	limits    limitList

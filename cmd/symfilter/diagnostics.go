@@ -9,7 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// diagnosticsASecond bounds the lines that a broken or hostile log causes on standard error.
+// diagnosticsASecond bounds the lines of each kind that a broken or hostile log causes on standard
+// error in a second.
 const diagnosticsASecond = 10
 
 // A diagnostics prints single lines. Unless verbose is set, it prints at most diagnosticsASecond of
@@ -50,12 +51,12 @@ func (d *diagnostics) limited(printed *int, format string, args ...any) {
 	d.line(format, args...)
 }
 
-// line prints a requested line, without a limit.
+// line prints a line at once. The limits of printf and sum do not apply.
 func (d *diagnostics) line(format string, args ...any) {
 	fmt.Fprintf(d.w, "symfilter: %s\n", wording.Line(fmt.Sprintf(format, args...)))
 }
 
-// all prints requested lines.
+// all prints each of the lines, without a limit.
 func (d *diagnostics) all(lines []string) {
 	for _, line := range lines {
 		d.line("%s", line)
@@ -68,7 +69,7 @@ func (d *diagnostics) flush() {
 	d.tellSuppressed()
 }
 
-// tellSuppressed is flush with d.mu held.
+// tellSuppressed prints the number of suppressed lines, if any. d.mu is held.
 func (d *diagnostics) tellSuppressed() {
 	if d.suppressed > 0 {
 		d.line("%d more suppressed", d.suppressed)

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A million diagnostics arrive within 20 seconds. In each second, the first ten are printed, and
+// A million diagnostics come within 20 seconds. The first ten of each second must be printed, and
 // then the number of the suppressed ones.
 func TestDiagnosticsAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -106,7 +106,8 @@ func TestUnderstood(t *testing.T) {
 // dialectsPage is the page of docs with the list of dialects.
 var dialectsPage = filepath.Join("..", "..", "docs", "dialects.md")
 
-// UPDATE=1 writes the page.
+// The page of dialects must equal the list made from the table of dialects. With UPDATE=1, the test
+// writes the page.
 func TestTheReferenceOfDialectsHasThemAll(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Backtraces that are read\n\n<!-- Written from the table of package internal/dialect: make docs -->\n\n" +

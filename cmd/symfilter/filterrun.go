@@ -329,7 +329,8 @@ func (r *filterRun) endPipelines(whole, sound bool) (code int) {
 	return code
 }
 
-// waitFor.of returns the patience for an input.
+// waitFor.of returns how long the lines of an input wait for debug files. regular is set for a
+// regular file.
 func (w waitFor) of(regular bool) filter.Patience {
 	switch {
 	case w.set:

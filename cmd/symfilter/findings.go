@@ -168,8 +168,8 @@ func (f *found) result() *publish.Result {
 // maxResolved bounds the remembered file names; a large program has about 10,000.
 const maxResolved = 64 << 10
 
-// resolve returns the name of a file below dir without symbolic links. It returns name if the file
-// is missing, or not below dir.
+// resolve resolves the symbolic links in name, a path below dir. It returns name unchanged if the
+// file is missing, or if the links lead out of dir.
 func resolve(dir, name string) string {
 	real, err := filepath.EvalSymlinks(filepath.Join(dir, filepath.FromSlash(name)))
 	if err != nil {

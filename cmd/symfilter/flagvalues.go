@@ -221,7 +221,7 @@ func (c *config) check() error {
 		usedFlag{"--module-lines", c.moduleLines != ""})
 }
 
-// checkRecords is check for the flags about records.
+// checkRecords returns an error if --json-key or --reply contradicts other flags.
 func (c *config) checkRecords() error {
 	name := c.inputName()
 	if len(c.keys) > 0 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The hint is printed once, and not for lines of an earlier run.
+// The hint must be printed once, and not for lines of an earlier run.
 func TestHintsComeWhileFilesAreFollowed(t *testing.T) {
 	const frame = "Call Trace:\n dump_stack_lvl+0x34/0x48\n"
 	type lines struct {

@@ -139,7 +139,8 @@ func (p *followRun) run(files []string) int {
 		p.diag.line("--follow: %v", err)
 		return exitIO
 	}
-	// this process has locked the checkpoint: no other process is printing the line
+	// this process has locked the checkpoint, so no other process is still printing the unfinished
+	// line
 	if flags.state != "" && written.IsTorn(p.stream.out) {
 		if err := p.out.endLine(); err != nil {
 			p.diag.line("write standard output: %v", wording.Cause(err))

@@ -22,7 +22,8 @@ import (
 	"github.com/symfilter/symfilter/internal/written"
 )
 
-// Lines arrive in parts, in any order. On a terminal, headers name the file.
+// Lines of several files arrive in parts. They must be printed in order: unchanged, below headers
+// with the file's name, or each after its file's name.
 func TestLinesOfSeveralFiles(t *testing.T) {
 	type lines struct{ file, text string }
 	for name, test := range map[string]struct {
@@ -83,7 +84,7 @@ func TestLinesAreNotInterleaved(t *testing.T) {
 	}
 }
 
-// A killed run may have left an unfinished line.
+// If a killed run has left an unfinished line, the next run must end that line.
 func TestTornLinesAreEnded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out")
 	for text, want := range map[string]string{"": "", "whole\n": "whole\n", "whole\nto": "whole\nto\n"} {
@@ -106,7 +107,7 @@ func TestTornLinesAreEnded(t *testing.T) {
 	}
 }
 
-// While printing is off, only lines that may change the meaning of later lines are filtered.
+// While printing is off, only lines that may change the meaning of later lines may be filtered.
 func TestQuietLines(t *testing.T) {
 	var out bytes.Buffer
 	c := config{}
@@ -151,7 +152,8 @@ func TestQuietLines(t *testing.T) {
 	}
 }
 
-// Lines are kept until the format is known, at the latest until a rotation.
+// Lines must be kept until the format is known. A rotation must print them, even if the format is
+// still unknown.
 func TestLinesOfAnUnknownFormatArePrintedAtARotation(t *testing.T) {
 	var out bytes.Buffer
 	p := &followRun{stream: &stream{}, c: &config{}}
@@ -219,8 +221,8 @@ func (c closing) Close() error {
 	return c.WriteCloser.Close()
 }
 
-// The first report comes after a minute, further ones at most once an hour and only with new
-// addresses.
+// The first report must come after a minute. Further reports must come at most once an hour, and
+// only with new addresses.
 func TestFollowersPrintWhatStayedUnresolvedOnceAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

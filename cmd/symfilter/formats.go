@@ -234,8 +234,8 @@ func (t translation) Close() error {
 	return errors.Join(t.WriteCloser.Close(), t.sink.Close(), t.flush())
 }
 
-// harmless returns a writer of a report in the format of the input. On a terminal without --raw,
-// control characters become visible.
+// harmless returns the writer that report makes for a report in the input's own format. If the
+// output is a terminal, and --raw was not given, control characters in it are shown as text.
 func (at *arrival) harmless(report func(io.Writer) io.WriteCloser) io.WriteCloser {
 	if !at.options.Terminal {
 		return report(at.batch.w)

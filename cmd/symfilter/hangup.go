@@ -26,7 +26,8 @@ type hangups struct {
 	again chan struct{}
 }
 
-// hangups returns nil if every hang-up ends the run.
+// hangups returns the hangups of a run that follows files or reads from a pipe. It returns nil for
+// other runs, which every hang-up ends.
 func (c *config) hangups(files []string, in *os.File) *hangups {
 	if !c.follow.on && !((len(files) == 0 || slices.Contains(files, "-")) && written.IsPipe(in)) {
 		return nil
@@ -48,8 +49,8 @@ func hasTerminal() bool {
 // isOrphan reports whether the terminal in which the run was started is gone.
 func (h *hangups) isOrphan() bool { return h.started && !h.exists() }
 
-// survived reports whether the run outlives the hang-up that has just arrived. If so, the function
-// of onHangup is called.
+// survived reports whether the run outlives the hang-up that has just arrived. If so, it makes the
+// goroutine of onHangup call do.
 func (h *hangups) survived() bool {
 	if h == nil || h.isOrphan() {
 		return false

@@ -16,8 +16,8 @@ func detached(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Log collectors send SIGHUP to programs that read from them, and logrotate to programs with open
-// files.
+// A run that reads from a pipe or follows files must outlive SIGHUP. Log collectors and logrotate
+// send it to such programs.
 func TestHangupsAreOutlived(t *testing.T) {
 	dir := t.TempDir()
 	log, followed := filepath.Join(dir, "log"), filepath.Join(dir, "followed")
@@ -116,8 +116,8 @@ func TestHangupsEndTheReadingOfFiles(t *testing.T) {
 	}
 }
 
-// The hang-up is sent by the kernel, or by a shell that is about to end. It does not end the run
-// while the terminal still exists.
+// A hang-up must end the run if its terminal is gone or soon disappears. The kernel sends it, or a
+// shell that is about to end. While the terminal exists, the run must continue.
 func TestARunEndsWithItsTerminal(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(log, []byte("line\n"), 0o666); err != nil {

@@ -12,8 +12,8 @@ import (
 // obeyed matches text with no control characters other than colours, TAB and line ends.
 var obeyed = regexp.MustCompile(`^(?:[^\x00-\x1f\x7f\x{80}-\x{9f}\x{2028}\x{2029}\x{200b}-\x{200f}\x{202a}-\x{202e}\x{2060}-\x{2069}\x{feff}\x{61c}]|\t|\r?\n|\x1b\[[0-9;:]{0,64}m)*$`)
 
-// A pseudo-terminal gets 10,000 lines (100,000 with TEST_LONG) of control characters, in text and
-// in names.
+// Control characters in 10,000 lines (100,000 with TEST_LONG), in text and in names, must not reach
+// a terminal, except for colours, TAB and line ends.
 func TestHostileLinesOnATerminal(t *testing.T) {
 	lines := 10_000
 	if os.Getenv("TEST_LONG") != "" {

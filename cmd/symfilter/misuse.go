@@ -120,7 +120,7 @@ func openError(name string, err error) string {
 		return msg + "; as a command, " + name + " must be the first word"
 	case nearCommand(name) != "":
 		return msg + "; did you mean the command " + nearCommand(name) + "?"
-	// addr2line takes addresses in this way
+	// addr2line takes an address as an argument, so a user may write the address here
 	case regexp.MustCompile(`^(0[xX])?[0-9a-fA-F]{4,16}$`).MatchString(name):
 		return msg + "; arguments are logs: for a single address, write symfilter addr FILE " + name
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// A screen has 80 columns and 44 lines.
+// The first page of help must fit a screen of 80 columns and 44 lines. No page may be wider, and
+// most topics must fit two screens.
 func TestHelpFitsAScreen(t *testing.T) {
 	line := commandLine()
 	screen := line.Page(line.Commands[0])
@@ -40,7 +41,8 @@ func TestHelpFitsAScreen(t *testing.T) {
 	}
 }
 
-// Help and reference would be incomplete without text, metavariable or command of a flag.
+// Each flag must have a text, a command and, unless it is a switch, a metavariable. Otherwise help
+// and reference would be incomplete.
 func TestTableOfFlagsIsComplete(t *testing.T) {
 	seen := make(map[string]cli.CommandSet)
 	for o := range commandLine().Flags() {
@@ -71,7 +73,8 @@ func TestTableOfFlagsIsComplete(t *testing.T) {
 	}
 }
 
-// The command depends on the first words, and on the files in the current folder.
+// The first words, the style in the environment and the files in the current folder must select the
+// command.
 func TestDispatch(t *testing.T) {
 	t.Chdir(t.TempDir())
 	dispatches := func(line, style string) string {

@@ -143,8 +143,8 @@ func (l *pipeline) end(whole, sound bool, diag *diagnostics) []error {
 	return []error{l.file.end(whole && !l.hasNoStacks())}
 }
 
-// allOf returns an engine that passes an input to several engines. Its other functions, such as
-// hint and counts, are those of the first engine.
+// allOf returns an engine that passes an input to several engines. It flushes and ends all engines.
+// Other functions, such as hint and counts, are those of the first engine.
 func allOf(engines []engine) engine {
 	if len(engines) == 1 {
 		return engines[0]

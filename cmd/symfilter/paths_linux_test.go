@@ -35,8 +35,8 @@ func watchOpens(t *testing.T, path string) func() bool {
 	}
 }
 
-// SECURITY.md has this table: the files that a log or report can make symfilter open, and the flags
-// that prevent this.
+// A log or report must not make symfilter open other files than this table allows, nor any file
+// that a flag forbids. SECURITY.md has the same table.
 func TestFilesOpenedAtALogsWord(t *testing.T) {
 	elf, err := os.ReadFile(filepath.FromSlash("../../symbolize/testdata/arch/x86_64.elf"))
 	if err != nil {

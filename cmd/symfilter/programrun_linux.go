@@ -29,8 +29,8 @@ const (
 	deathWait = 2 * time.Second
 )
 
-// endGrace is how long after the end of the program signals do not end symfilter. A key such as
-// Ctrl-C signals both, and may have ended the program.
+// endGrace is the time after the end of the program in which signals do not end symfilter. A key
+// such as Ctrl-C, which may have ended the program, also signals symfilter.
 const endGrace = 200 * time.Millisecond
 
 type programRun struct {

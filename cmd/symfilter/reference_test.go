@@ -11,7 +11,8 @@ import (
 // referencePage is the page of docs with the commands, flags and topics.
 var referencePage = filepath.Join("..", "..", "docs", "reference", "symfilter.md")
 
-// UPDATE=1 writes the page.
+// The page must equal the reference made from the tables of commands, flags and topics. With
+// UPDATE=1, the test writes the page.
 func TestTheReferenceHasWhatTheTablesHave(t *testing.T) {
 	want := "# symfilter: commands, flags, topics\n\n" +
 		"What `symfilter help` prints, on one page. `symfilter man | man -l -` has it, too.\n\n" +

@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// If the run replaced its own output, the rest of the output would go to a file without a name.
+// A run must refuse to replace one of its own inputs or outputs. The rest of a replaced output
+// would go to a file without a name.
 func TestFilesThatAreReplacedAreNoOthersOfTheRun(t *testing.T) {
 	dir := t.TempDir()
 	open := func(name string) *os.File {

@@ -77,8 +77,8 @@ func (c *config) checkPorts(files []string) error {
 	return nil
 }
 
-// deviceFolders returns the folders where serial ports may appear again. When a port does, the
-// process must be able to set it up, even if a link then leads to another device.
+// deviceFolders returns the folders where serial ports may appear again. The confined process must
+// be able to set up such a port, even if a link then leads to another device.
 func (c *config) deviceFolders(files []string) (dirs []string) {
 	for _, name := range files {
 		if !c.isPort(name) {

@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// The name of a flag that was not given is empty. If this were a port, the sandbox would allow
-// access to devices.
+// The empty name must not be a serial port. A flag that was not given has the empty name, and for a
+// port the sandbox allows access to devices.
 func TestEmptyNamesAreNoPorts(t *testing.T) {
 	for _, dir := range []string{t.TempDir(), "/dev/shm", "/"} {
 		t.Run(dir, func(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A server that is configured later is asked, although another server has reported that it lacks
-// the file. The doctor asks each server again.
+// If a server lacks the file, a server that is configured later must still be asked. The doctor
+// must ask each server again.
 func TestTheMissOfAServerIsNotThatOfAnother(t *testing.T) {
 	const id = "eecd138796b4297ca7ee7bb08854e1173fee4bff"
 	file, err := os.ReadFile(filepath.Join("..", "..", "testdata", "debug", ".build-id", id[:2], id[2:]+".debug"))
@@ -130,7 +130,7 @@ func TestBuildIDsThatAreNotAskedForAreCounted(t *testing.T) {
 	}
 }
 
-// net/http logs bytes that a server sends after its response.
+// The standard log must not be printed: net/http logs there what a server sends after its response.
 func TestTheStandardLogIsNotPrinted(t *testing.T) {
 	const id = "eecd138796b4297ca7ee7bb08854e1173fee4bff"
 	sent := make(chan bool, 1)

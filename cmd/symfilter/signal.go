@@ -22,8 +22,8 @@ const (
 )
 
 // A stopper stops the reading after a signal. A hang-up or a termination signal stops it at once,
-// an interrupt after the duration words. A second signal, or blocked output, ends the process
-// immediately. Some runs outlive a hang-up while their terminal exists: see hangups.
+// and an interrupt after a delay. A second signal, or blocked output, ends the process immediately.
+// Some runs outlive a hang-up while their terminal exists: see hangups.
 type stopper struct {
 	reading chan struct{} // closed when reading must stop
 	got     atomic.Int32  // first signal

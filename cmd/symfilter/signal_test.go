@@ -293,7 +293,8 @@ func TestDumpFilesAreListedAtOnce(t *testing.T) {
 	}
 }
 
-// Complete lines are printed, and lines that the producer writes after an interrupt are read.
+// In each mode, complete lines must be printed before a signal ends the run. Lines that the
+// producer writes after an interrupt must still be read.
 func TestSignalsInAllModes(t *testing.T) {
 	for _, test := range []struct{ flag, want string }{
 		{"--output=json", `{"v":1,"text":"f()","elements":[{"tag":"symbol","name":"_Z1fv","demangled":"f()"}]}` + "\n"},
@@ -320,7 +321,7 @@ func TestSignalsInAllModes(t *testing.T) {
 	}
 }
 
-// Longer lines are not parsed as a whole.
+// A line of 4 MiB is too long to be parsed as a whole. It must still be printed unchanged.
 func TestLongLinesInAllModes(t *testing.T) {
 	line := strings.Repeat("0123456789abcdef", 4<<20/16)
 	for _, flag := range []string{"--output=markup", "--filter-markup", "--output=json"} {

@@ -96,7 +96,8 @@ func TestSilenceSettlesTheFormatOfAPipe(t *testing.T) {
 	}
 }
 
-// A sizes is a reader that fills each buffer and records its length. It ends after most reads.
+// A sizes is a reader that fills each buffer and records its length. It returns io.EOF after the
+// number of reads in most.
 type sizes struct {
 	got  []int
 	most int
@@ -110,7 +111,8 @@ func (s *sizes) Read(b []byte) (int, error) {
 	return copy(b, bytes.Repeat([]byte("\n"), len(b))), nil
 }
 
-// Short inputs need little memory. Long ones are read in large blocks.
+// The first block that is read must be small, since short inputs should need little memory. Further
+// blocks must be large.
 func TestOnlyLongInputsAreReadInLargeBlocks(t *testing.T) {
 	in := &sizes{most: 4}
 	p := &pass{engine: engineTo(io.Discard), done: make(chan struct{})}
@@ -133,7 +135,8 @@ func pursue(t *testing.T, out io.Writer) (*follow.Sink, *followRun) {
 	return sink, p
 }
 
-// The printed lines are no longer part of the context, so another checkpoint is due.
+// After a silence, the kept lines must be printed. The context must no longer have them, and
+// Changed must report once that another checkpoint is due.
 func TestSilenceSettlesTheFormatOfAFollowedFile(t *testing.T) {
 	for _, begin := range doubtful {
 		if !strings.HasSuffix(begin, "\n") {
@@ -185,8 +188,8 @@ func TestSilenceSettlesTheFormatOfAFollowedFile(t *testing.T) {
 	}
 }
 
-// Lines that arrive while printing is off are never printed. Lines that arrived before, and were
-// kept because the format was unknown, are still printed.
+// Lines that arrive while printing is off must never be printed. Lines that arrived before, and
+// were kept because the format was unknown, must still be printed.
 func TestQuietLinesOfAnUnknownFormatStayQuiet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out shared

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Control characters in names are escaped, and the binary form of pprof is refused.
+// On a terminal, control characters in names must be escaped, and the binary form of pprof must be
+// refused.
 func TestStacksOnATerminal(t *testing.T) {
 	const profile = "# callgrind format\nevents: Ir\nfn=f\x1b[2J\u202e;g\n1 5\n"
 	if got, want := onTerminal(t, profile, nil, "--output=folded"), `f\x1b[2J\u202e:g 5`+"\n"; got != want {

@@ -64,8 +64,8 @@ func onTerminal(t *testing.T, log string, env []string, args ...string) string {
 	return shown
 }
 
-// runOnTerminal is onTerminal for cmd, and keeps cmd's standard error. If cmd.Stderr is nil,
-// standard error is also the terminal.
+// runOnTerminal is like onTerminal, but runs cmd. If cmd.Stderr is nil, standard error is also the
+// terminal.
 func runOnTerminal(t *testing.T, cmd *exec.Cmd, log string, env []string) (string, error) {
 	t.Helper()
 	master, terminal := openTerminal(t)
@@ -90,7 +90,8 @@ func runOnTerminal(t *testing.T, cmd *exec.Cmd, log string, env []string) (strin
 	return string(shown), cmd.Wait()
 }
 
-// Like llvm-symbolizer, the style ignores FILE, but a message on the terminal reports this.
+// In the llvm style, a FILE on the command line must be ignored, as llvm-symbolizer does. A message
+// on the terminal must report this.
 func TestFilesAreNotReadInTheStyleOfLLVM(t *testing.T) {
 	for args, want := range map[string]string{
 		"--filter-markup crash.log": "symfilter: FILEs and addresses on the command line are ignored with --filter-markup\n",
@@ -139,8 +140,8 @@ func TestTerminalInTheStyleOfLLVM(t *testing.T) {
 	}
 }
 
-// A terminal gets the colours of a log. Other control characters are escaped, except with --raw or
-// --filter-markup.
+// A terminal must get the colours of a log. Other control characters must be escaped, except with
+// --raw or --filter-markup.
 func TestTerminal(t *testing.T) {
 	const log = "a \x1b[31mred\x1b[0m {{{symbol:_Z1fv}}}\n\x1b]0;title\a tab\there\r\x9b5n\n"
 	const (
@@ -178,7 +179,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// Names in JSON and in profiles are always escaped. With --raw, and in pipes, reports are
+// Names in JSON and in profiles must always be escaped. With --raw, and in pipes, reports must be
 // unchanged.
 func TestReportsOnATerminal(t *testing.T) {
 	const evil = "\x1b]0;title\a\x1b[31m\u202e\u00ad\u2066\U000e0041\xff\x9b5n"
@@ -220,8 +221,8 @@ func TestReportsOnATerminal(t *testing.T) {
 	}
 }
 
-// The layout depends on the terminal's width, on flags and on the environment. Text in a pipe is
-// not laid out.
+// The layout must depend on the terminal's width, on flags and on the environment. Text in a pipe
+// must not be laid out.
 func TestLooksOfATerminal(t *testing.T) {
 	const log = "{{{module:0:/opt/app:elf:aabb}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n" +
 		"{{{module:1:libc.so.6:elf:aacc}}}\n{{{mmap:0x2000:0x1000:load:1:rx:0}}}\n" +

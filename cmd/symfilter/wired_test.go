@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// A flag whose field is never read would have no effect. The scripts find this only for the flags
-// that they use.
+// The field of each flag must be read somewhere: otherwise the flag would have no effect. The
+// scripts find this only for the flags that they use.
 func TestFlagsAreRead(t *testing.T) {
 	names, err := filepath.Glob("*.go")
 	if err != nil {
@@ -85,7 +85,7 @@ func newConfig() *config { return &config{inner: inner{a: true}} }
 // the struct must be read.
 func flagFields(fset *token.FileSet, files []*ast.File) (rows int, unread []string) {
 	info := &types.Info{Uses: make(map[*ast.Ident]types.Object)}
-	// errors are about names of other packages, and about files for other systems
+	// ignore errors: names of other packages and files for other systems are missing
 	check := types.Config{Importer: noImports{}, Error: func(error) {}}
 	pkg, _ := check.Check("main", fset, files, info)
 

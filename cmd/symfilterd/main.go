@@ -144,7 +144,7 @@ func serve(conf *daemon.Config, o *options, inherited *service.Sockets) int {
 	}
 	go func() {
 		for range hup {
-			// logs its error
+			// Refresh logs its error
 			d.Refresh(func() (*daemon.Config, error) { return daemon.Load(o.config) })
 		}
 	}()

@@ -10,7 +10,8 @@ import (
 // referencePage is the page of docs with the command line.
 var referencePage = filepath.Join("..", "..", "docs", "reference", "symfilterd.md")
 
-// UPDATE=1 writes the page. internal/daemon tests the page with the keys of the configuration.
+// The page must equal the reference made from the command line. With UPDATE=1, the test writes the
+// page. internal/daemon tests the page with the keys of the configuration.
 func TestTheReferenceHasWhatThereIs(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# symfilterd: command line\n\n" +

@@ -39,7 +39,7 @@ func (o *options) define() (flags *pflag.FlagSet, schema, version, help *bool) {
 	return flags, schema, version, help
 }
 
-// helpText is the screen of --help before the flags.
+// helpText is the part of --help before the flags.
 const helpText = `symfilterd --config FILE             run the pipelines of the file
 symfilterd --config FILE --check     check the file
 symfilterd help configuration        all keys of the file, with defaults
@@ -57,7 +57,7 @@ standard output, the sender or a socket. A first file:
 
 `
 
-// helpEnd is the screen of --help after the flags.
+// helpEnd is the part of --help after the flags.
 const helpEnd = `
 SIGHUP reads the file again and reopens outputs; a file with mistakes changes
 nothing. SIGTERM ends the daemon within five seconds. Exit status: 0 after
