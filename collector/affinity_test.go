@@ -16,9 +16,9 @@ import (
 )
 
 // Edges that do not locate frames send all records of a process to one gateway, chosen by a hash of
-// the process's key. If the gateways change, processes move to other gateways, and lose their
-// modules. The metric of elements counts each frame without a module. The test has its own hash,
-// since the exporter load_balancing takes minutes to compile.
+// the process's key. If the gateways change, some processes move to other gateways, which lack
+// their modules. The metric of elements must count each frame without a module. The test has its
+// own hash, since the exporter load_balancing takes minutes to compile.
 func TestLostAffinityIsCounted(t *testing.T) {
 	const processes = 60
 	lines := linesOf(t, "crash.log")

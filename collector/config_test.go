@@ -101,7 +101,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestExamplesAreValid in the folder endtoend runs the Collector's own check of these files.
+// The configurations in the folder dist must be valid for the processor. TestExamplesAreValid, in
+// the folder endtoend, runs the Collector's own check of the files.
 func TestConfigurationsOfTheDistribution(t *testing.T) {
 	for _, name := range []string{"agent", "edge", "gateway", "profiles"} {
 		cm, err := confmaptest.LoadConf(filepath.Join("dist", name+".yaml"))

@@ -58,8 +58,8 @@ func newContexts(s *shared) *contexts {
 	return &contexts{shared: s, of: make(map[string]*stream)}
 }
 
-// acquire returns the stream with a key, and whether a hexdict is open. The caller releases the
-// stream.
+// acquire returns the stream with the given key, new if there is none, and reports whether the
+// stream has an open hexdict. The caller must release the stream.
 func (c *contexts) acquire(key []byte, now time.Time) (_ *stream, dict bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -60,7 +60,8 @@ func (w *worker) outcomes() filter.Outcomes {
 	return all
 }
 
-// noModule returns the number of addresses without a module so far.
+// noModule returns the number of addresses without a module so far, except in raw frames, which
+// often have no module.
 func (w *worker) noModule() (n int64) {
 	all := w.outcomes()
 	for origin := range filter.OriginRaw { // raw frames often have no module

@@ -28,17 +28,19 @@ type answers struct {
 	run     *traces // nil: current
 }
 
-// enter sets the text of the next answers. enterRun sets the texts of a run.
+// enter sets the text that the next answers belong to. enterRun sets several texts, which are
+// filtered together.
 func (a *answers) enter(t *text)      { a.current = t }
 func (a *answers) enterRun(t *traces) { a.run = t }
 
-// leave ends enter and enterRun.
+// leave unsets the texts that enter or enterRun has set.
 func (a *answers) leave() { a.current, a.run = nil, nil }
 
 // forget drops all references to the batch.
 func (a *answers) forget() { a.leave() }
 
-// add is called for each address, before its line is printed.
+// add adds the result for an address to the record that has the address. It is called for each
+// address, before the address's line is printed.
 func (a *answers) add(r *filter.Resolved) {
 	t := a.current
 	if a.run != nil {

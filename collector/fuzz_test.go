@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A log split into records at random lines gives the output of a Filter for the whole log. A log
-// with markup may be in any batches. A log with raw backtraces must be in one batch.
+// A log split into records at random lines must give the output of a Filter for the whole log. A
+// log with markup may be in any batches. A log with raw backtraces must be in one batch.
 func FuzzSplitIntoRecords(f *testing.F) {
 	for i, name := range logs {
 		f.Add([]byte(strings.Join(linesOf(f, name), "\n")), uint64(i))
@@ -91,7 +91,7 @@ func checkSplit(t *testing.T, one *logsProcessor, reference func(string) string,
 	}
 }
 
-// Logs with random faults, split into records, give the output of a Filter. This test needs no
+// Logs with random faults, split into records, must give the output of a Filter. This test needs no
 // fuzzer.
 func TestSplitIntoRecordsWithFaults(t *testing.T) {
 	one, reference := startBare(t, testConfig()), newReference(t, testConfig())
@@ -121,8 +121,8 @@ func bodiesOf(ld plog.Logs) string {
 }
 
 // checkFuzzed reports rules of OTLP that a profile violates only after it was named. Names replace
-// lines without a function name: then no location refers to the old functions, and two locations
-// may be equal.
+// lines without a function name. So functions may become unused, and locations may become equal:
+// these violations are ignored.
 func checkFuzzed(t *testing.T, before, after pprofile.Profiles) {
 	t.Helper()
 	had := make(map[string]bool)

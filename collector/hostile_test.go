@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// The key of a resource is short, and made once for all its records. A batch may have 100,000
-// records in a resource with 100,000 attributes, or with maps a million levels deep.
+// The key of a resource must be short, and be made only once for all its records. A batch may have
+// 100,000 records in a resource with 100,000 attributes, or with maps a million levels deep.
 func TestKeysOfHostileResources(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const many = 2000
@@ -52,8 +52,8 @@ func TestKeysOfHostileResources(t *testing.T) {
 	}
 }
 
-// If the processor is shut down while a batch waits for a server, the batch passes without names. A
-// batch after the shutdown passes unchanged.
+// If the processor is shut down while a batch waits for a server, the batch must pass without
+// names. A batch after the shutdown must pass unchanged.
 func TestBatchesAtTheShutdown(t *testing.T) {
 	asked := make(chan bool, 10)
 	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -107,7 +107,7 @@ func (m *lateModule) log(of pcommon.Resource) *lateLog {
 	return &m.logs[len(m.logs)-1]
 }
 
-// came is called on the arrival of a file. It returns at once.
+// came wakes run on the arrival of a file. It returns at once.
 func (l *late) came() {
 	select {
 	case l.wake <- struct{}{}:
@@ -133,8 +133,8 @@ func (l *late) run() {
 	}
 }
 
-// ready returns the build IDs with unresolved addresses whose files have arrived. It forgets
-// modules whose files are missing for longer than idle_timeout.
+// ready returns the build IDs of the modules with unresolved addresses whose files have arrived. It
+// forgets modules whose files are missing for longer than idle_timeout.
 func (l *late) ready() (all []buildid.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +148,8 @@ func (l *late) ready() (all []buildid.ID) {
 	return all
 }
 
-// send sends a record for each log with unresolved addresses of a module.
+// send sends a late record for each log that has unresolved addresses in the module with the build
+// ID id.
 func (l *late) send(id buildid.ID) {
 	l.mu.Lock()
 	m := l.open[id]

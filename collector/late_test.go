@@ -51,8 +51,8 @@ func startWith(t *testing.T, c *Config, o symbolize.Options) (*logsProcessor, *c
 	return p, sink
 }
 
-// A batch waits for all its debug files together no longer than the patience, whether a network
-// folder or a server blocks. The next batch does not wait again.
+// A batch must wait for all its debug files together no longer than the patience, whether a network
+// folder or a server blocks. The next batch must not wait again.
 func TestABatchWaitsNoLongerThanThePatience(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	never := slowFinder{after: -1}
@@ -100,8 +100,8 @@ func firstBody(ld plog.Logs, i int) string {
 	return ld.ResourceLogs().At(0).ScopeLogs().At(0).LogRecords().At(i).Body().Str()
 }
 
-// With EmitLate, each process gets one more record for a debug file that arrives late. The record
-// names the addresses that were unresolved.
+// With EmitLate, each process must get one more record for a debug file that arrives late. The
+// record must name the addresses that were unresolved.
 func TestLateNames(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	for _, emit := range []bool{true, false} {
@@ -153,7 +153,7 @@ func TestLateNames(t *testing.T) {
 	}
 }
 
-// Addresses are forgotten if their debug file does not arrive within idle_timeout.
+// Addresses must be forgotten if their debug file does not arrive within idle_timeout.
 func TestLateNamesAreNotAwaitedForEver(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	synctest.Test(t, func(t *testing.T) {

@@ -34,7 +34,7 @@ func (l *life) begin(ctx context.Context, host component.Host) (err error) {
 	return nil
 }
 
-// run accepts batches from now on if running is set, and otherwise refuses them.
+// run sets whether batches are accepted from now on.
 func (l *life) run(running bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

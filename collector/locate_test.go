@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A gateway names the frames that an edge has located, each record by itself. The result equals the
-// output of a single processor that resolves, also for single addresses of code and data.
+// A gateway names the frames that an edge has located, each record by itself. The result must equal
+// the output of a single processor that resolves, also for single addresses of code and data.
 func TestLocateThenName(t *testing.T) {
 	for _, name := range logs {
 		lines := linesOf(t, name)
@@ -38,8 +38,8 @@ func TestLocateThenName(t *testing.T) {
 	}
 }
 
-// All unnamed addresses of a record are counted, even if several records are filtered as one log.
-// The count replaces the count of an earlier processor.
+// All unnamed addresses of a record must be counted, even if several records are filtered as one
+// log. The count must replace the count of an earlier processor.
 func TestUnresolvedAddressesOfARecordAreCounted(t *testing.T) {
 	const frame = "{{{bt:3:0x00007ffff7df324a:ra}}}" // in a file without a debug file
 	lines := linesOf(t, "crash.log")
@@ -57,7 +57,7 @@ func TestUnresolvedAddressesOfARecordAreCounted(t *testing.T) {
 	}
 }
 
-// symfilter.frames has the frames of the text, and also the addresses without a name.
+// symfilter.frames must have the frames of the text, and also the addresses without a name.
 func TestFrames(t *testing.T) {
 	c := testConfig()
 	c.Frames = true

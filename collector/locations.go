@@ -33,8 +33,8 @@ const (
 	// sortedAtOnce is the number of locations without a kept answer that are looked up together:
 	// 6 MiB.
 	sortedAtOnce = 1 << 16
-	// maxBatch bounds the memory for naming a batch. At the end, only the added maxAdded remain in
-	// use.
+	// maxBatch bounds the memory for naming a batch. Afterwards, at most maxAdded of these bytes
+	// remain in use.
 	maxBatch = maxAdded + 56<<20
 	// maxName bounds the paths that are used: Linux's PATH_MAX.
 	maxName = 4096
@@ -331,7 +331,7 @@ type layouts interface {
 func (n *naming) findLayout(m *module) {
 	ctx, policy := n.w.now()
 	l := symbolize.Location{ID: m.id, Name: m.name}
-	// waits at most the patience
+	// this lookup waits for the debug file, at most for the patience
 	if _, err := n.s.symbols.Symbolizer.Ask(ctx, nil, l, policy); err != nil {
 		m.result = resultOf(err)
 		return

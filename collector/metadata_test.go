@@ -73,8 +73,8 @@ func descriptionIn(t *testing.T, folder string) *description {
 	return d
 }
 
-// The status in README.md and the page documentation.md are as mdatagen would write them. UPDATE=1
-// writes both. TestTheFormIsThatOfMdatagen checks this form.
+// The status in README.md and the page documentation.md must be as mdatagen would write them.
+// TestTheFormIsThatOfMdatagen checks this form. With UPDATE=1, the test writes both.
 func TestTheReferenceHasTheMetadata(t *testing.T) {
 	d := descriptionIn(t, ".")
 	readme, err := os.ReadFile("README.md")
@@ -101,8 +101,8 @@ func TestTheReferenceHasTheMetadata(t *testing.T) {
 	}
 }
 
-// For other components, the methods of description produce the text that mdatagen wrote for their
-// releases.
+// The methods of description must produce the text that mdatagen wrote for the releases of other
+// components.
 func TestTheFormIsThatOfMdatagen(t *testing.T) {
 	folder := func(module string) string {
 		cmd := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
@@ -129,7 +129,7 @@ func TestTheFormIsThatOfMdatagen(t *testing.T) {
 	if diff := cmp.Diff(status+statusEnd, descriptionIn(t, batch).status("batch")); diff != "" {
 		t.Errorf("the status of batchprocessor (-mdatagen +test):\n%s", diff)
 	}
-	// compares the row of code owners, and the description
+	// only the row of code owners and the description are compared
 	own := descriptionIn(t, storage).status("filestorage")
 	for line := range strings.Lines(read(storage, "README.md")) {
 		if strings.HasPrefix(line, "| [Code Owners]") && !strings.Contains(own, line) || strings.HasPrefix(line, "The File Storage Extension can") && !strings.Contains(own, "\n\n"+line+"\n| Status") {

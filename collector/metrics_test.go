@@ -63,7 +63,7 @@ func labels(set attribute.Set) string {
 	return "{" + strings.Join(all, ",") + "}"
 }
 
-// The metrics have values after some batches, a reached limit and a failed storage.
+// The metrics must have the right values after some batches, a reached limit and a failed storage.
 func TestMetrics(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
@@ -116,7 +116,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// Dropped processes, files from a server and late records are counted.
+// Dropped processes, files from a server and late records must be counted.
 func TestMetricsOfDroppedProcessesAndLateFiles(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/buildid/"), "/debuginfo")
@@ -172,7 +172,7 @@ func TestMetricsOfDroppedProcessesAndLateFiles(t *testing.T) {
 	}
 }
 
-// metadata.yaml and the instruments have the same metrics.
+// metadata.yaml and the instruments must have the same metrics.
 func TestMetricsHaveInstruments(t *testing.T) {
 	code, err := os.ReadFile("internal/metadata/generated_telemetry.go")
 	if err != nil {

@@ -23,7 +23,7 @@ type spot struct {
 	addr uint64
 }
 
-// A function is the function of a line, as in profiles.
+// A function has the texts of a function in a profile: its name, its linkage name and its file.
 type function struct{ name, system, file string }
 
 // A line is a call at a location.

@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter"
 )
 
-// Each option of symbols that names debug files is used.
+// Each option of symbols that names debug files must be used.
 func TestPlacesOfDebugFiles(t *testing.T) {
 	const id = "eecd138796b4297ca7ee7bb08854e1173fee4bff"
 	file, err := filepath.Abs(filepath.Join(debugFiles, ".build-id", id[:2], id[2:]+".debug"))
@@ -54,8 +54,8 @@ func TestPlacesOfDebugFiles(t *testing.T) {
 	}
 }
 
-// In the log, a wrong path looks like a missing debug file. So at its start, the Collector warns
-// about paths without debug files.
+// At its start, the Collector must warn about paths without debug files. In the log, a wrong path
+// looks like a missing debug file.
 func TestPlacesWithoutDebugFilesAreLogged(t *testing.T) {
 	dir := t.TempDir()
 	c := testConfig()
@@ -93,7 +93,7 @@ func TestOptions(t *testing.T) {
 			t.Errorf("module_paths %t: NoPaths is %t", open, o.Dialects.NoPaths)
 		}
 	}
-	// two processes by the default key, but one by service.name
+	// the two batches are of two processes by the default key, but of one process by service.name
 	for key, want := range map[string]string{"service.instance.id": "(no module)", "service.name": "ledger.cc:27:16"} {
 		c := testConfig()
 		c.Key = []string{key}

@@ -140,8 +140,8 @@ func newReference(t testing.TB, c *Config) func(log string) string {
 
 var logs = []string{"crash.log", "asan.log", "clang-crash.log"}
 
-// Records with one line each, in batches of any size, and one record with the whole log give the
-// output of a Filter.
+// Records with one line each, in batches of any size, must give the output of a Filter. So must one
+// record with the whole log.
 func TestRecordsHaveTheOutputOfAFilter(t *testing.T) {
 	for _, name := range logs {
 		lines := linesOf(t, name)
@@ -170,8 +170,8 @@ func TestRecordsHaveTheOutputOfAFilter(t *testing.T) {
 	}
 }
 
-// Text bodies, the first configured field that is a string, and configured attributes are filtered.
-// Bytes, other fields and other attributes stay unchanged.
+// Text bodies, the first configured field that is a string, and configured attributes must be
+// filtered. Bytes, other fields and other attributes must stay unchanged.
 func TestFieldsAndAttributes(t *testing.T) {
 	const frame, named = "{{{bt:0:0x00007ffff7fbd917:pc}}}", "ledger.cc:27:16"
 	head := linesOf(t, "crash.log")[4:32]
@@ -213,8 +213,8 @@ func get(m pcommon.Map, name string) string {
 	return ""
 }
 
-// A stack trace that begins with a reset has its own modules, and does not change the modules of
-// the process.
+// A stack trace that begins with a reset must have its own modules, and must not change the modules
+// of the process.
 func TestStackTraceWithItsOwnModules(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	head, frame := lines[4:32], lines[33]
@@ -236,7 +236,7 @@ func TestStackTraceWithItsOwnModules(t *testing.T) {
 	}
 }
 
-// Processes in one batch, and in concurrent batches, do not get each other's modules.
+// Processes in one batch, and in concurrent batches, must not get each other's modules.
 func TestProcessesAreKeptApart(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	want := filtered(t, testConfig(), strings.Join(lines, "\n")+"\n")

@@ -59,9 +59,9 @@ func withoutAdded(t *testing.T, p pprofile.Profiles, functions, strings int) str
 	return encoded(t, c)
 }
 
-// Locations with indexes out of range, values of other types, huge strings or unknown builds pass
-// unchanged, and are counted. A location beside them still gets its name. There are no tests of
-// cycles: messages of a profile refer only to other kinds of messages.
+// Locations with indexes out of range, values of other types, huge strings or unknown builds must
+// pass unchanged, and be counted. A location beside them must still get its name. There are no
+// tests of cycles: messages of a profile refer only to other kinds of messages.
 func TestHostileProfilesPassUnchanged(t *testing.T) {
 	outside := []int32{-1, math.MinInt32, math.MaxInt32, 1000}
 	huge := strings.Repeat("/x", 1<<20)
@@ -224,8 +224,8 @@ func growth(f func()) int64 {
 	return max(most, liveHeap()) - before
 }
 
-// The memory for naming a batch, in addition to the batch itself, is bounded, whatever the batch
-// contains.
+// Naming a batch may take only a bounded amount of memory in addition to the batch itself, whatever
+// the batch contains.
 func TestHostileProfilesTakeBoundedMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	n := fuzztest.LongOr(10_000_000, 300_000)
@@ -310,8 +310,8 @@ func TestHostileProfilesTakeBoundedMemory(t *testing.T) {
 	}
 }
 
-// If a batch names thousands of builds, a server gets requests for at most 1,000 of them, and for
-// 20 more each second: see debuginfod.New.
+// If a batch names thousands of builds, a server may get requests for at most 1,000 of them, and
+// for 20 more each second: see debuginfod.New.
 func TestHostileProfilesAskServersSlowly(t *testing.T) {
 	var mu sync.Mutex
 	asked, requests := make(map[string]bool), 0

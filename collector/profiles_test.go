@@ -50,7 +50,7 @@ func (p *profilesProcessor) process(t testing.TB, pd pprofile.Profiles) {
 	}
 }
 
-// A sample makes the tables of a profile.
+// A sample is a profile to which a test adds mappings and locations.
 type sample struct {
 	pprofile.Profiles
 	dict pprofile.ProfilesDictionary
@@ -211,8 +211,8 @@ func TestAttributesMayReferToStrings(t *testing.T) {
 	}
 }
 
-// A mapping without a build ID is resolved by the file at its path, if the configuration allows
-// this and the file's code fits the mapping. The test program itself is mapped: as built, without
+// If the configuration allows it, a mapping without a build ID must be resolved by the file at its
+// path. The file's code must fit the mapping. The test program itself is mapped: as built, without
 // its build ID, and replaced by another program.
 func TestFilesAtPaths(t *testing.T) {
 	testenv.OnlyOn(t, "linux")
@@ -306,8 +306,8 @@ func TestFilesAtPaths(t *testing.T) {
 	})
 }
 
-// The code of a kernel is found by its build ID, whether KASLR has moved it or not. Names that the
-// profiler has read from kallsyms stay.
+// The code of a kernel must be found by its build ID, whether KASLR has moved it or not. Names that
+// the profiler has read from kallsyms must stay.
 func TestKernelsHaveNames(t *testing.T) {
 	testenv.Need(t, "gcc")
 	const source = "void handle_irq(void) { __asm__ volatile(\"\"); }\nvoid _start(void) { handle_irq(); }\n"
@@ -344,7 +344,7 @@ func TestKernelsHaveNames(t *testing.T) {
 	}
 }
 
-// A location that was looked up in one batch is not looked up in the next batch.
+// A location that was looked up in one batch must not be looked up again in the next batch.
 func TestLocationsAreAskedAboutOnce(t *testing.T) {
 	p := startProfiles(t, testConfig())
 	for batch := range 3 {
@@ -404,7 +404,7 @@ func TestLinesOfABatchAreBounded(t *testing.T) {
 	}
 }
 
-// If there are too many answers, only recently used answers are kept.
+// If there are too many answers, only recently used answers may be kept.
 func TestNamedIsBounded(t *testing.T) {
 	var n named
 	name := strings.Repeat("x", 1000)
@@ -455,7 +455,8 @@ func BenchmarkLocations(b *testing.B) {
 	b.ReportMetric(float64(b.N)*locations/b.Elapsed().Seconds(), "locations/s")
 }
 
-// Any profile keeps its strings and locations, within bounds of time and memory.
+// FuzzProfiles checks that naming any profile takes bounded time and memory, and keeps the
+// profile's strings and locations.
 func FuzzProfiles(f *testing.F) {
 	var marshal pprofile.ProtoMarshaler
 	for _, s := range []pprofile.Profiles{ledger().Profiles, newSample().Profiles, referring(f, 1)} {

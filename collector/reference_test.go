@@ -15,8 +15,8 @@ import (
 // optionsPage is the path of the page that lists the options.
 var optionsPage = filepath.Join("..", "docs", "reference", "collector.md")
 
-// The page lists the options of config.schema.yaml, in the order of Config and with its defaults.
-// UPDATE=1 writes the page.
+// The page must list the options of config.schema.yaml, in the order of Config and with its
+// defaults. With UPDATE=1, the test writes the page.
 func TestTheReferenceHasTheOptionsThatThereAre(t *testing.T) {
 	schema, err := confmaptest.LoadConf("config.schema.yaml")
 	if err != nil {

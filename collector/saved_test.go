@@ -124,8 +124,8 @@ func storedConfig() *Config {
 	return c
 }
 
-// A successor of a killed Collector resolves frames whose modules only its predecessor has seen.
-// The contexts are written once for each batch.
+// A successor of a killed Collector must resolve frames whose modules only its predecessor has
+// seen. The contexts must be written once for each batch.
 func TestContextsSurviveARestart(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	disk := newMemory()
@@ -151,7 +151,7 @@ func TestContextsSurviveARestart(t *testing.T) {
 	}
 }
 
-// Records pass even if the storage fails.
+// Records must pass even if the storage fails.
 func TestBrokenStorage(t *testing.T) {
 	disk := newMemory()
 	disk.broken = true
@@ -177,7 +177,7 @@ type noHost struct{}
 
 func (noHost) GetExtensions() map[component.ID]component.Component { return nil }
 
-// Pipelines that name one processor share its storage and its debug files.
+// Pipelines that name one processor must share its storage and its debug files.
 func TestPipelinesShareAStorage(t *testing.T) {
 	f, c, disk := &factory{all: make(map[*Config]*shared)}, storedConfig(), newMemory()
 	var all []*logsProcessor
@@ -204,7 +204,7 @@ func TestPipelinesShareAStorage(t *testing.T) {
 	}
 }
 
-// Idle processes are forgotten, including processes whose contexts are only in the storage.
+// Idle processes must be forgotten, including processes whose contexts are only in the storage.
 func TestIdleProcessesAreForgotten(t *testing.T) {
 	head := linesOf(t, "crash.log")[:32]
 	synctest.Test(t, func(t *testing.T) {
@@ -231,8 +231,9 @@ func TestIdleProcessesAreForgotten(t *testing.T) {
 	})
 }
 
-// At a limit, the process that was idle for longest is dropped. Its next record restores the
-// context from the storage. If all processes were active recently, a new process is not remembered.
+// At a limit, the process that was idle for longest must be dropped. Its next record must restore
+// the context from the storage. If all processes were active recently, a new process must not be
+// remembered.
 func TestLimits(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	for _, bytes := range []bool{false, true} {
@@ -282,7 +283,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Damaged contexts in the storage are not used.
+// Damaged contexts in the storage must not be used.
 func TestDamagedContexts(t *testing.T) {
 	disk := newMemory()
 	disk.data["service.instance.id=a\x00"] = `{"v":1,"modules":[`

@@ -11,8 +11,8 @@ const (
 	scanAlone = 2 << 10
 )
 
-// A scan finds the texts of a batch with a mark. An element may begin at a mark, or a frame of
-// a raw backtrace may be near it.
+// A scan finds the first mark in each text of a batch. At a mark an element may begin, or a frame
+// of a raw backtrace may be near.
 type scan struct {
 	marks []int32 // for each text, the offset of its first mark, or noMark
 	found bool    // one of the texts has a mark

@@ -91,12 +91,12 @@ func (p *logsProcessor) hasMark(attributes pcommon.Map) bool {
 	return false
 }
 
-// takeBack copies the filtered attributes of a record, and the results in other attributes, to its
-// span or event.
+// takeBack copies the attributes of a record to its span or event: the filtered attributes, and the
+// attributes with results.
 func (p *logsProcessor) takeBack(to, from pcommon.Map) {
 	for _, name := range p.cfg.Attributes {
 		if v, ok := from.Get(name); ok && v.Type() == pcommon.ValueTypeStr {
-			// an attribute that is also in Config.Key may be copied from the span
+			// an event may lack an attribute of Config.Key that its record has copied from the span
 			if old, ok := to.Get(name); ok && old.Type() == pcommon.ValueTypeStr && old.Str() != v.Str() {
 				old.SetStr(v.Str())
 			}

@@ -48,8 +48,8 @@ func TestKeysOfSpansMayBeFiltered(t *testing.T) {
 	}
 }
 
-// Exceptions in the events of spans get the same lines as in log records. All other data of spans
-// stays unchanged, including the order.
+// Exceptions in the events of spans must get the same lines as in log records. All other data of
+// spans must stay unchanged, including the order.
 func TestExceptionsOfSpansGetTheirLines(t *testing.T) {
 	cfg := testConfig()
 	cfg.Frames, cfg.EmitLate = true, true

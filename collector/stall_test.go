@@ -54,9 +54,9 @@ func largeDebugFile(t *testing.T, tree string) (path, id string, addresses []uin
 	return path, id, addresses
 }
 
-// A batch waits no longer than the patience for a debug file that another lookup keeps busy. A
+// A batch must wait no longer than the patience for a debug file that another lookup keeps busy. A
 // large file may take a second to inflate, and its first lookups take long, too. Until then, frames
-// have only module and offset; later batches have names.
+// have only module and offset; later batches must have names.
 func TestABatchDoesNotWaitForABusyFile(t *testing.T) {
 	lines := linesOf(t, "crash.log")
 	c := testConfig()
@@ -90,8 +90,8 @@ func TestABatchDoesNotWaitForABusyFile(t *testing.T) {
 }
 
 // In mid-stream, frames need a debug file of at least 100 MiB with compressed sections. No batch
-// takes longer than the patience plus 20 ms. A batch of another process, whose files are known,
-// takes at most 20 ms. STALL_TREE names a tree with this kind of debug file.
+// may take longer than the patience plus 20 ms. A batch of another process, whose files are known,
+// may take at most 20 ms. STALL_TREE names a tree with this kind of debug file.
 func TestALargeFileStallsNoBatch(t *testing.T) {
 	tree := os.Getenv("STALL_TREE")
 	if tree == "" {

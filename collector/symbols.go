@@ -136,7 +136,7 @@ func (s *Symbols) doubts() (all []string) {
 	return all
 }
 
-// listen begins or ends the calls of p.late.came.
+// listen sets whether s.came calls p.late.came.
 func (s *shared) listen(p *logsProcessor, begin bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +147,8 @@ func (s *shared) listen(p *logsProcessor, begin bool) {
 	}
 }
 
-// came is called when the file of a build ID can answer more lookups than before.
+// came is called when the file of a build ID can answer more lookups than before. It passes this on
+// to the processors that listen.
 func (s *shared) came(buildid.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -63,7 +63,8 @@ func chartOf(t *testing.T, file string) map[string]charted {
 	return all
 }
 
-// Each configuration of the chart is valid for the Collector, with the flags that the chart sets.
+// Each configuration of the chart must be valid for the Collector, with the flags that the chart
+// sets.
 func TestConfigurationsOfTheChartAreValid(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(checkout, "collector", "helm", "testdata", "*.values.yaml"))
 	if err != nil || len(files) == 0 {
@@ -87,8 +88,8 @@ func TestConfigurationsOfTheChartAreValid(t *testing.T) {
 	}
 }
 
-// startCharted starts a Collector of the chart. Paths and free addresses of this machine replace
-// the paths and addresses of its pod.
+// startCharted starts a Collector of the chart, with free addresses of this machine in place of the
+// pod's. changes are pairs of a text in the configuration, such as a path, and its replacement.
 func startCharted(t *testing.T, c charted, changes ...string) *collector {
 	t.Helper()
 	for _, port := range []string{"13133", "4317", "4318"} {
@@ -131,9 +132,9 @@ func startAgent(t *testing.T, c charted, pods string, changes ...string) *collec
 	return agent
 }
 
-// With the chart's defaults and an image of debug files, the agent prints the crash of a new pod
-// with names. It also does so after a restart of the container. The agent does not read its own
-// log.
+// With the chart's defaults and an image of debug files, the agent must print the crash of a new
+// pod with names. It must also do so after a restart of the container. The agent must not read its
+// own log.
 func TestACrashOfAPodHasItsNames(t *testing.T) {
 	dir := t.TempDir()
 	pods := filepath.Join(dir, "pods")
@@ -169,7 +170,7 @@ func TestACrashOfAPodHasItsNames(t *testing.T) {
 	}
 }
 
-// The agent of the chart takes spans and profiles by OTLP, and adds names to them.
+// The agent of the chart must accept spans and profiles by OTLP, and add names to them.
 func TestTheAgentOfTheChartNamesSpansAndProfiles(t *testing.T) {
 	const id = "eecd138796b4297ca7ee7bb08854e1173fee4bff" // of libledger.so
 	dir := t.TempDir()
@@ -200,7 +201,7 @@ func TestTheAgentOfTheChartNamesSpansAndProfiles(t *testing.T) {
 }
 
 // The agent of the chart locates frames, and its gateway names them. The gateway is killed while
-// records are on their way, and another gateway takes its place: no record and no name is lost.
+// records are on their way, and another gateway replaces it. No record and no name may be lost.
 func TestAGatewayOfTheChartIsKilled(t *testing.T) {
 	const streams = 20
 	dir := t.TempDir()

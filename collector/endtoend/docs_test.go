@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/walkthrough"
 )
 
-// docs/start/collector.md works for a reader who has a fresh clone and an empty home. TestMain has
-// built the Collector; the other commands need only the repository's testdata.
+// The commands in docs/start/collector.md must work for a reader who has a fresh clone and an empty
+// home. TestMain has built the Collector. The other commands need only the repository's testdata.
 func TestThePageOfTheCollectorWorksAsWritten(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join(checkout, "docs", "start", "collector.md"))

@@ -66,7 +66,7 @@ func (b *balancer) set(gateways ...string) {
 }
 
 // An edge locates frames. Gateways behind a round-robin balancer name the frames by debug files
-// from a server. Gateways are added and killed in mid-stream, and no process loses a name.
+// from a server. Gateways are added and killed in mid-stream, but no process may lose a name.
 func TestGatewaysComeAndGo(t *testing.T) {
 	const streams = 60
 	dir := t.TempDir()
@@ -155,7 +155,7 @@ func TestGatewaysComeAndGo(t *testing.T) {
 	}
 }
 
-// Each configuration of the distribution is valid for its Collector.
+// Each configuration of the distribution must be valid for its Collector.
 func TestExamplesAreValid(t *testing.T) {
 	dir := t.TempDir()
 	dist := filepath.Join(checkout, "collector", "dist")

@@ -106,9 +106,9 @@ var (
 	perfFrame   = regexp.MustCompile(`^\t *[0-9a-f]+ (.*?)(?:\+0x[0-9a-f]+)? \(.*\)\n`)
 )
 
-// read reads the recording by perf script. Its dump has the addresses of the process, and the
-// frames of each sample as text. perf finds symbols in the files that are now at the recorded
-// paths, if they have the recorded build IDs.
+// read sets the fields of r from the output of perf script. The output has the mappings and
+// addresses of the process, and the frames of each sample as text. perf finds symbols in the files
+// that are now at the recorded paths, if they have the recorded build IDs.
 func (r *recording) read(t *testing.T) {
 	t.Helper()
 	*r = recording{data: r.data}

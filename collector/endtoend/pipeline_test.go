@@ -94,7 +94,8 @@ func TestTextIsThatOfTheCommand(t *testing.T) {
 				text = append(text, strings.TrimSuffix(line, "\r"))
 			}
 		}
-		// file_log treats files with the same beginning as one file
+		// each file begins with another line: file_log treats files with the same beginning as one
+		// file
 		appendTo(t, file, append([]string{fmt.Sprint("log ", i)}, text...)...)
 		want[file] = commandOn(t, file)
 		lines += len(text) + 1
@@ -115,7 +116,7 @@ func TestTextIsThatOfTheCommand(t *testing.T) {
 }
 
 // A Collector is killed after the maps of 60 processes, and started again before their frames. With
-// a storage, all frames have names; without a storage, no frame has a name.
+// a storage, all frames must have names. Without a storage, no frame can have a name.
 func TestKilledBetweenMapsAndFrames(t *testing.T) {
 	const streams = 60
 	lines := linesOf(t, "testdata/crash.log")

@@ -43,7 +43,7 @@ func edgeOfProfiles(listen, state, gateway string) string {
 }
 
 // Gateways and an edge are killed or stopped while profiles arrive, and more profiles arrive than
-// the queue of the edge holds. Each profile arrives at least once, with its names.
+// the queue of the edge holds. Each profile must arrive at least once, with its names.
 func TestNoProfileIsLost(t *testing.T) {
 	dir := t.TempDir()
 	listen, gateway := testenv.FreeAddress(t), testenv.FreeAddress(t)
@@ -96,7 +96,8 @@ func TestNoProfileIsLost(t *testing.T) {
 	g.stop()
 	begin(10)
 	startGateway()
-	// after the start of the gateway: senders that wait for room in the queue delay the stop
+	// stop the edge after the start of the gateway: senders that wait for room in the queue delay
+	// the stop
 	edge.stop()
 	edge = startEdge()
 	eventually(t, "profiles sent to stopped Collectors have come", all, edge.log)

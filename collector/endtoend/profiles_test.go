@@ -185,9 +185,9 @@ func samePlace(a, b place) bool {
 	return a == b
 }
 
-// perf profiles stripped programs in C, C++ and Rust. A Collector with the processor adds the calls
-// that llvm-symbolizer finds in the builds with symbols, and the symbols that perf finds there.
-// pprof and speedscope show these names.
+// perf profiles stripped programs in C, C++ and Rust. A Collector with the processor must add the
+// calls that llvm-symbolizer finds in the builds with symbols, and the symbols that perf finds
+// there. pprof and speedscope must show these names.
 func TestProfilesOfStrippedProgramsAreNamed(t *testing.T) {
 	testenv.OnlyLong(t)
 	testenv.Need(t, "perf", "llvm-symbolizer-19")

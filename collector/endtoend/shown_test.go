@@ -90,9 +90,9 @@ func stacksOf(p pprofile.Profiles) *stacks.Profile {
 	return to
 }
 
-// ownCosts counts the samples of p: own by the function of the innermost frame, traces by the
-// functions of all frames, one a line, with "(inline)" after inlined calls. traces omits samples
-// that have a frame without a function.
+// ownCosts counts the samples of p. own has the counts by the function of the innermost frame.
+// traces has the counts by the functions of all frames, one a line, with "(inline)" after inlined
+// calls. traces omits samples with a frame that has no function.
 func ownCosts(p *stacks.Profile) (own map[string]int64, traces map[string]int64) {
 	own, traces = make(map[string]int64), make(map[string]int64)
 	for _, s := range p.Samples {

@@ -72,7 +72,7 @@ func TestManifestsAreThoseThatAreCommitted(t *testing.T) {
 	}
 }
 
-// helm lint --strict reports nothing.
+// helm lint --strict must report nothing.
 func TestTheChartIsWellFormed(t *testing.T) {
 	for _, name := range values {
 		lint := action.NewLint()
@@ -90,8 +90,8 @@ func TestTheChartIsWellFormed(t *testing.T) {
 	}
 }
 
-// Each value in values.yaml changes the manifests or the notes: without the value, a file of
-// testdata that sets it renders to other text.
+// Each value in values.yaml must be used. If it is removed from a file of testdata that sets it,
+// the manifests or the notes must change.
 func TestEachValueIsUsed(t *testing.T) {
 	defaults, err := chartutil.ReadValuesFile(filepath.Join("symfilter", "values.yaml"))
 	if err != nil {
@@ -146,8 +146,8 @@ func remove(v map[string]any, path []string) bool {
 	return ok
 }
 
-// Wrong values are refused before anything is installed, with a message that names them. Changes
-// have the syntax of --set.
+// Wrong values must be refused before anything is installed, with a message that names them.
+// Changes have the syntax of --set.
 func TestWrongValuesAreRefused(t *testing.T) {
 	for change, want := range map[string]string{
 		"image.repository=":                    "--set image.repository=REPOSITORY",

@@ -48,8 +48,8 @@ func workloadsOf(objects []runtime.Object) (all []workload) {
 	return all
 }
 
-// The manifests have only fields of Kubernetes, and refer only to objects, ports and volumes that
-// exist.
+// The manifests must have only fields of Kubernetes, and refer only to objects, ports and volumes
+// that exist.
 func TestKubernetesUnderstandsTheManifests(t *testing.T) {
 	for _, name := range values {
 		manifests, _, err := render(valuesOf(t, name))
