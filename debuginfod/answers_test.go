@@ -43,7 +43,7 @@ func TestExecutableIsAskedForWhenThereIsNoDebugFile(t *testing.T) {
 	}
 }
 
-// All servers are asked at once, and the first good answer ends the other requests.
+// All servers must be asked at once, and the first good answer must end the other requests.
 func TestServersAreAskedAtOnce(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -213,7 +213,8 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// FuzzBytesOfServers runs the parsers of servers' answers and of the operator's files.
+// FuzzBytesOfServers checks that the parsers of servers' answers, and of the operator's files, give
+// consistent results for any bytes.
 func FuzzBytesOfServers(f *testing.F) {
 	f.Add(note(binary.LittleEndian, testID(1)))
 	f.Add(note(binary.BigEndian, testID(1)))

@@ -110,7 +110,7 @@ func TestMissesOfTheCacheExpire(t *testing.T) {
 	}
 }
 
-// An expired miss that the server confirms is believed for the full time again.
+// If the server confirms an expired miss, the miss must be believed for the full time again.
 func TestMissIsRenewed(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -177,7 +177,9 @@ func TestSectionsEnd(t *testing.T) {
 	}
 }
 
-// An ELF file of another build is removed from the cache, even if no server has the right one.
+// If a search finds an ELF file of another build in the cache, it must ask the servers. The file or
+// the miss from the servers must replace the wrong file. A search without servers must not remove
+// it.
 func TestWrongFileOfTheCacheIsRemoved(t *testing.T) {
 	t.Parallel()
 	id := testID(1)

@@ -18,8 +18,8 @@ import (
 	"github.com/symfilter/symfilter/internal/access"
 )
 
-// Files that other users may have put into the cache are not used, followed or waited for. The file
-// is fetched from the server, and kept if that is safe.
+// Files that other users may have put into the cache must not be used, followed or waited for. The
+// file must be fetched from the server, and be kept if that is safe.
 func TestCacheHostileDir(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -183,8 +183,8 @@ func TestInfoTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A cache, or a directory in it, is not used if its group or everybody can write to it. Their right
-// to read does not matter.
+// A cache, or a directory in it, must not be used if its group or everybody can write to it. The
+// right of others to read does not matter.
 func TestModesOfTheCache(t *testing.T) {
 	t.Parallel()
 	id := testID(1)

@@ -59,7 +59,7 @@ func TestCleanIsElfutils(t *testing.T) {
 	if err != nil || time.Since(info.ModTime()) > time.Minute {
 		t.Errorf("the time of the cleaning: got %v, %v", info.ModTime(), err)
 	}
-	// The cache is not cleaned again within the interval.
+	// The cache must not be cleaned again within the interval.
 	age(t, filepath.Join(ours, id(4), "debuginfo"), 9*day, 9*day)
 	if err := newCache(ours).clean(time.Now().Add(23 * time.Hour)); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestCleanIsElfutils(t *testing.T) {
 	}
 }
 
-// A file that is read stays, even on a file system that records no access times.
+// A file that was read must not be removed, even on a file system that records no access times.
 func TestReadingKeepsAFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_NOATIME, "size=1m,mode=0700"); err != nil {

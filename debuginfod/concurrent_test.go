@@ -93,8 +93,8 @@ func child(task string) int {
 	return 2
 }
 
-// A thousand callers that want one file at the same time cause one request, even if no cache can
-// keep the file.
+// A thousand callers that want one file at the same time must cause only one request, even if no
+// cache can keep the file.
 func TestHerd(t *testing.T) {
 	const callers = 1000
 	id := testID(1)
@@ -172,7 +172,7 @@ func TestProcessesFetchAFileOnce(t *testing.T) {
 	}
 }
 
-// A process that is killed during a download blocks no other process.
+// A process that is killed during a download must not block other processes.
 func TestKilledProcessLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -229,7 +229,8 @@ func TestKilledProcessLeavesNoLock(t *testing.T) {
 	}
 }
 
-// If a waiter leaves, the download continues for the others. It ends when the last waiter leaves.
+// If a waiter leaves, the download must continue for the others. It must end when the last waiter
+// leaves.
 func TestDownloadGoesOnForThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -284,8 +285,8 @@ func TestDownloadGoesOnForThoseWhoWait(t *testing.T) {
 	}
 }
 
-// Whenever a waiter leaves, and whichever of two equal servers is first: no file stays open, no
-// partial file stays, and no miss is reported.
+// Waiters leave at any moment, and either of two equal servers may be first. No file may stay open,
+// no partial file may remain, and no miss may be reported.
 func TestLeavingAtAnyMomentLeavesNothing(t *testing.T) {
 	var urls []string
 	for range 2 {
@@ -335,8 +336,8 @@ func TestLeavingAtAnyMomentLeavesNothing(t *testing.T) {
 	}
 }
 
-// A process without free descriptors cannot find out whether there is a file: its error is not a
-// miss.
+// A process without free descriptors cannot find out whether a file exists. So its error must not
+// be a miss.
 func TestExhaustionIsNoMiss(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no such limit")
@@ -392,9 +393,9 @@ func TestCloseEndsDownloads(t *testing.T) {
 	}
 }
 
-// A process is killed at random moments. Every file with its final name in the cache is whole, and
-// no other file remains. But on a file system without unnamed files, temporary files may remain
-// until they are old.
+// A process is killed at random moments. Every file with its final name in the cache must be whole,
+// and no other file may remain. But on a file system without unnamed files, temporary files may
+// remain until they are old.
 func TestCrashConsistency(t *testing.T) {
 	t.Parallel()
 	kills := 40
@@ -469,7 +470,8 @@ func checkWholeCache(t *testing.T, dir string) {
 	}
 }
 
-// Clients, a cleaner and a goroutine that replaces files use one cache at the same time.
+// Clients, a cleaner and goroutines that remove and replace files use one cache at the same time.
+// Each search must return the right file, and no temporary file may remain.
 func TestManyUsersOfOneCache(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {

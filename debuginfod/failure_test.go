@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Each unusable server is reported once. A server that cannot be reached is reported before the
-// request is retried. A server that answers that it has no file, even if only after a retry, is not
-// reported.
+// Each unusable server must be reported once. A server that cannot be reached must be reported
+// before the request is retried. A server that answers, even only after a retry, that it has no
+// file must not be reported.
 func TestTheFirstFailureOfAServerIsReported(t *testing.T) {
 	t.Parallel()
 	gone := serve(t, status(404))
@@ -69,8 +69,8 @@ func TestTheFirstFailureOfAServerIsReported(t *testing.T) {
 	}
 }
 
-// A fault of this machine that prevents requests or storing, such as an unusable headers file, is
-// reported, too. The operator would otherwise believe that the servers have no file.
+// A fault of this machine that prevents requests or storing, such as an unusable headers file, must
+// be reported, too. The operator would otherwise believe that the servers have no file.
 func TestFailuresOfThisMachineAreReported(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, sends(elfFile(testID(1), 1000)))

@@ -74,7 +74,7 @@ func zipped(t *testing.T, parts ...[]byte) []byte {
 	return b.Bytes()
 }
 
-// The download from a server that sends fast enough but endlessly ends after MaxTime.
+// The download from a server that sends fast enough, but endlessly, must end after MaxTime.
 func TestDownloadTakesMaxTimeAtMost(t *testing.T) {
 	t.Parallel()
 	s := serve(t, slowly(elfFile(testID(1), 200<<20), 256<<10, 20*time.Millisecond))
@@ -90,8 +90,8 @@ func TestDownloadTakesMaxTimeAtMost(t *testing.T) {
 	}
 }
 
-// Each fault of a server gives one note, is not a miss, leaves no file, and does not prevent the
-// use of the next server's file.
+// Each fault of a server must give one note, must not be a miss, and must leave no file. It must
+// not prevent the use of another server's file.
 func TestFaultsOfAServer(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -297,8 +297,8 @@ func TestWrongFileIsFetchedOnce(t *testing.T) {
 	}
 }
 
-// The failure of one server does not make the client forget the other's 404. The cache gets no
-// miss.
+// If one server fails, the client must still remember the 404 of the other server. The cache must
+// get no miss.
 func TestMissOfOneServerIsRememberedBesideAFault(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -330,7 +330,7 @@ func TestMissOfOneServerIsRememberedBesideAFault(t *testing.T) {
 	}
 }
 
-// A server that never sends a complete file is paused, like one that sends nothing.
+// A server that never sends a complete file must be paused, like a server that sends nothing.
 func TestServerThatAlwaysStopsInTheMiddleIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s := serve(t, raw("HTTP/1.1 200 OK\r\nContent-Length: 102400\r\n\r\n"+string(elfFile(testID(1), 1000))))
@@ -492,7 +492,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// A miss is known from the header of an answer: the client does not wait for the rest.
+// The header of an answer shows a miss, so the client must not wait for the rest of the answer.
 func TestMissDoesNotWaitForItsBody(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -162,7 +162,8 @@ func (c *Client) fetch(ctx context.Context, k key, name string) (*shared, []buil
 	return file, notes, err
 }
 
-// fetchFrom races the contenders until one sends the right file; nil if none does.
+// fetchFrom asks the contenders at the same time, and again after a bad file, until one sends the
+// right file. It returns nil if none does.
 func (c *Client) fetchFrom(ctx context.Context, k key, all []*contender, t *progressReporter) (*shared, []buildid.Attempt) {
 	for {
 		a := c.race(ctx, all, k.url(), k.magic())

@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A search for another server sends the names of the servers before it. Its misses are not kept for
-// other searches: a server may refuse the request only because of those names.
+// A search on behalf of another server must send the names of the servers before it. Its misses
+// must not be kept for other searches: a server may refuse the request only because of those names.
 func TestMissesOfForwardedSearchesAreNotKept(t *testing.T) {
 	var mu sync.Mutex
 	var chains []string
@@ -52,8 +52,9 @@ func TestMissesOfForwardedSearchesAreNotKept(t *testing.T) {
 	}
 }
 
-// Two servers that request one file from each other do not deadlock. A forwarded search does not
-// join a download for our own clients. It gets a slot even if our own searches use all of theirs.
+// Two servers that request one file from each other must not deadlock. A forwarded search must not
+// join a download for our own clients. It must get a slot even if our own searches use all of
+// theirs.
 func TestForwardedSearchesWaitForNoDownload(t *testing.T) {
 	begun, end := make(chan struct{}, maxFlights), make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -97,7 +97,8 @@ func (l *look) missOf(s *server) (m serverMiss, ok bool) {
 	return serverMiss{}, false
 }
 
-// recall makes each contender final if its answer is recorded beside the miss l.
+// recall makes a contender final if the record of the miss l has its server's answer, and the
+// answer has not expired.
 func (c *Client) recall(all []*contender, l look) {
 	if !l.miss || c.o.AskAgain {
 		return

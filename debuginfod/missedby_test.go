@@ -21,7 +21,7 @@ import (
 // durations matches the durations in reasons of misses, which depend on the time that a test takes.
 var durations = regexp.MustCompile(`\b(file|for|answered) [0-9ms]+s( ago| more|$)`)
 
-// A miss of one server does not prevent requests to another server, whether the other server is
+// A miss of one server must not prevent requests to another server, whether the other server is
 // added, or replaces the first one.
 func TestAMissIsOfTheServersThatAnswered(t *testing.T) {
 	t.Parallel()
@@ -105,7 +105,8 @@ func TestAMissIsOfTheServersThatAnswered(t *testing.T) {
 	}
 }
 
-// Each answer is believed for its own time: a later answer of another server does not prolong it.
+// Each answer must be believed for its own time: a later answer of another server must not prolong
+// it.
 func TestAnswersOfServersExpireOneByOne(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -135,8 +136,8 @@ func TestAnswersOfServersExpireOneByOne(t *testing.T) {
 	}
 }
 
-// A miss without a usable record of servers is believed for every server, as by elfutils. The
-// reason names no server.
+// A miss without a usable record of servers must be believed for every server, as by elfutils. The
+// reason must name no server.
 func TestMissesOfUnknownServers(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -177,8 +178,8 @@ func TestMissesOfUnknownServers(t *testing.T) {
 	}
 }
 
-// symfilter's and elfutils' clients believe each other's misses. elfutils' client finds a file that
-// replaces a miss.
+// symfilter's and elfutils' clients must believe each other's misses. elfutils' client must find a
+// file that replaces a miss.
 func TestMissesAreSharedWithElfutils(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, "debuginfod-find")

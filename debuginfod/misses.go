@@ -132,7 +132,7 @@ func trimMisses(root *os.Root, l missLimits) int {
 	return len(all)
 }
 
-// countDirs returns the number of build IDs with a directory, at most enough.
+// countDirs returns the number of directories of build IDs. It stops counting at enough.
 func countDirs(top *os.File, enough int) (n int) {
 	for range idDirs(top) {
 		if n++; n == enough {

@@ -123,8 +123,8 @@ func TestMissesOnDiskAreBounded(t *testing.T) {
 	}
 }
 
-// A large number of misses from an earlier version is trimmed at the first new miss, with few of
-// them in memory at a time.
+// At the first new miss, a large number of misses from an earlier version must be trimmed. Only few
+// of them may be in memory at a time.
 func TestMissesOfEarlierVersionsAreBounded(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "cache")
@@ -147,14 +147,14 @@ func TestMissesOfEarlierVersionsAreBounded(t *testing.T) {
 	}
 }
 
-// Misses on disk are counted after the answer. Close waits for the count.
+// An answer must not wait until the misses on disk are counted. Close must wait for the count.
 func TestAMissIsAnsweredBeforeMissesAreCounted(t *testing.T) {
 	t.Parallel()
 	s := serve(t, status(404))
 	c := newClient(t, Options{CacheDir: filepath.Join(t.TempDir(), "cache")}, s.URL)
 	c.cache.misses.limits = missLimits{most: 4, kept: 2, look: 1}
 	c.cache.misses.mu.Lock()
-	// reached only if the answer waits for the count
+	// this context ends only if an answer waits for the count
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for n := range 10 {
@@ -171,7 +171,7 @@ func TestAMissIsAnsweredBeforeMissesAreCounted(t *testing.T) {
 	}
 }
 
-// Misses are counted only if there may be too many: most caches have fewer build IDs.
+// Misses may be counted only if the build IDs could have too many: most caches have few build IDs.
 func TestMissesOfFewBuildIDsAreNotLookedFor(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ ids, want int }{{0, 0}, {1, 2}, {5, 10}, {6, 1}} {
@@ -191,7 +191,8 @@ func TestMissesOfFewBuildIDsAreNotLookedFor(t *testing.T) {
 	}
 }
 
-// Goroutines that write misses while others fetch and clean lose nothing but misses.
+// If goroutines write misses while others fetch files and clean the cache, only misses may get
+// lost.
 func TestMissesAreBoundedWhileFilesAreFetched(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -27,7 +27,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A peer is a connection that reports addr, the address of its name in a zone, as remote address.
+// A peer is a connection whose remote address is addr, the address that a zone has for its host.
 type peer struct {
 	net.Conn
 	addr net.Addr
@@ -164,8 +164,8 @@ func TestRedirectPolicy(t *testing.T) {
 	}
 }
 
-// With a proxy only the names of hosts are known to the client, and the proxy itself may be on a
-// private network.
+// Behind a proxy, the client knows only the names of hosts, and must judge redirects by them. The
+// proxy itself may be on a private network.
 func TestRedirectsBehindAProxy(t *testing.T) {
 	t.Parallel()
 	id := testID(1)
@@ -251,8 +251,8 @@ func TestRedirectsOfAChainAreThoseOfItsNarrowestServer(t *testing.T) {
 	}
 }
 
-// The transports that follow redirects dial no address of a narrower scope, whatever name leads
-// there.
+// A transport for redirects from a scope must not dial an address that the scope may not lead to,
+// whatever the host's name.
 func TestGuardSeesTheAddressThatIsDialed(t *testing.T) {
 	s := serve(t, status(200))
 	c := newClient(t, Options{})
@@ -452,7 +452,8 @@ func TestNoNetworkByDefault(t *testing.T) {
 	}
 }
 
-// Only the build ID gets into a URL or a path. No server is asked for the vDSO.
+// Only the build ID may get into a URL or a path, never the name of a module. No server may be
+// asked for the vDSO.
 func TestNamesOfModulesGoNowhere(t *testing.T) {
 	t.Parallel()
 	id := testID(1)

@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// Each request that has ended is observed once, with its server, its outcome and its bytes.
+// Each request that has ended must be observed once, with its server, its outcome and its bytes.
 func TestRequestsAreObserved(t *testing.T) {
 	t.Parallel()
 	id := testID(1)

@@ -270,7 +270,8 @@ func (c *Client) once(ctx context.Context, e *contender, path, magic string) (*a
 	return a, nil
 }
 
-// begin checks the header of a, and whether its body begins with magic.
+// begin checks the header of a, and prepares to read the body, inflated. It fails unless the body
+// begins with magic.
 func (c *Client) begin(a *answer, magic string) *failure {
 	var r io.Reader = a.wire
 	switch encoding := strings.ToLower(a.resp.Header.Get("Content-Encoding")); encoding {

@@ -69,8 +69,8 @@ func (r *askRate) unasked() int {
 // errTooMany is the failure of servers that are not asked because too many IDs are new.
 var errTooMany = &failure{reason: fmt.Sprintf("not asked yet: more than %d build IDs are new, and at most %d new IDs are requested per second", newBurst, newPerSecond), blameless: true}
 
-// admit reports whether the contenders that are not final may be asked for id. If not, it fails
-// them: too many IDs are new.
+// admit reports whether the contenders that are not final may be asked for id. If too many IDs are
+// new, it makes these contenders fail with errTooMany.
 func (c *Client) admit(id buildid.ID, all []*contender) bool {
 	if !slices.ContainsFunc(all, func(e *contender) bool { return !e.final }) || c.admitID(id) {
 		return true

@@ -100,8 +100,8 @@ func ask(t *testing.T, c *Client, from, to int) (missed, unasked int) {
 	return missed, unasked
 }
 
-// A flood of new build IDs reaches no server faster than the rate. IDs that were held back are
-// requested later.
+// In a flood of new build IDs, no server may get requests faster than the rate. IDs that were held
+// back must be requested later.
 func TestNewBuildIDsAreAskedForAtARate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestNewBuildIDsAreAskedForAtARate(t *testing.T) {
 	})
 }
 
-// The build IDs of three programs, with 300 modules each, are never held back.
+// The build IDs of three programs, with 300 modules each, must be requested at once.
 func TestAProgramIsAskedForAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestAProgramIsAskedForAtOnce(t *testing.T) {
 	})
 }
 
-// Requests for sections are limited like requests for files.
+// Requests for sections must be limited like requests for files.
 func TestSectionsCountAsQuestions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestSectionsCountAsQuestions(t *testing.T) {
 	})
 }
 
-// The bucket stores a bounded number of IDs.
+// The bucket may store only a bounded number of IDs.
 func TestTheRateTakesLittleMemory(t *testing.T) {
 	var r askRate
 	now := time.Unix(1e9, 0)

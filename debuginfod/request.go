@@ -73,7 +73,7 @@ func (w *watch) stop() {
 	}
 }
 
-// get requests path below the prefix of s and follows redirects. The error is a *failure, a
+// get requests the URL of s followed by path, and follows redirects. The error is a *failure, a
 // *redirectError, or an error of the network.
 func (c *Client) get(ctx context.Context, s *server, path string) (*http.Response, error) {
 	operator, err := c.headers.headers()
