@@ -176,7 +176,7 @@ func (c *contents) failed(err error) error {
 }
 
 // openPacked opens the compressed file at path, at the beginning of its contents. It returns the
-// file even if the error is a damage.
+// file even if the error is a damage or errForeignPacking.
 func (d *disk) openPacked(path string) (*generation, error) {
 	h, info, err := d.openHandle(path)
 	if err != nil {
@@ -191,7 +191,7 @@ func (d *disk) openPacked(path string) (*generation, error) {
 	if err == nil {
 		err = g.readHead()
 	}
-	if err != nil && !isDamage(err) {
+	if err != nil && !isDamage(err) && !errors.Is(err, errForeignPacking) {
 		g.Close()
 		return nil, err
 	}

@@ -19,7 +19,11 @@ import (
 // Limits of checks of the file system.
 const (
 	listCheap = 2 * time.Millisecond // a folder that is listed faster is listed at every change
-	// a slower folder that changes all the time is listed for at most 1/listShare of the time
+	// A folder with at most this number of names is also listed at every change: on a busy machine
+	// any listing may be slow, and a listing during a rotation may miss a file.
+	listFew = 200
+	// a slower and larger folder that changes all the time is listed for at most 1/listShare of the
+	// time
 	listShare = 16
 	// more than the clock step of any file system without fractions of a second: FAT's is 2 s
 	coarseStep       = 3 * time.Second
@@ -138,7 +142,7 @@ func (d *disk) list(dir string) (listing, error) {
 		switch {
 		case state == f.listed && f.sure && (!f.silent || now-f.begun < pollInterval):
 			return listing{f.names, f.begun, true}, nil
-		case f.took > listCheap && now-f.begun < listShare*f.took:
+		case f.took > listCheap && len(f.names) > listFew && now-f.begun < listShare*f.took:
 			return listing{}, errLater
 		}
 	}

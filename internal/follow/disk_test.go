@@ -234,6 +234,7 @@ func TestFilesThatCouldNotBeOpenedAreTold(t *testing.T) {
 // event of another file, which was gone before it could be opened.
 func TestFilesWithoutAnEventAreNotCounted(t *testing.T) {
 	dir := t.TempDir()
+	fill(t, dir)
 	path := filepath.Join(dir, "app.log")
 	l := newLog()
 	f := unstarted(t, Options{Names: []string{path}, Open: l.open, Notify: l.notify})
@@ -321,7 +322,7 @@ func TestLargeFoldersAreListedForAShareOfTheTime(t *testing.T) {
 		listing = !listing
 		return now
 	}
-	write(t, filepath.Join(dir, "0"), "")
+	fill(t, dir)
 	if _, err := d.list(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -334,8 +335,32 @@ func TestLargeFoldersAreListedForAShareOfTheTime(t *testing.T) {
 		t.Errorf("too early: got %v, want %v", err, errLater)
 	}
 	now += 300 * time.Millisecond
-	if l, err := d.list(dir); err != nil || len(l.names) != 2 {
-		t.Errorf("later: got %v, %v", l.names, err)
+	if l, err := d.list(dir); err != nil || len(l.names) != listFew+2 {
+		t.Errorf("later: got %d names, %v", len(l.names), err)
+	}
+}
+
+// fill makes one more file than a small folder has.
+func fill(t *testing.T, dir string) {
+	t.Helper()
+	for i := range listFew + 1 {
+		write(t, filepath.Join(dir, fmt.Sprint("file", i)), "")
+	}
+}
+
+// A listing during a rotation may miss a file. It must be repeated at the next change, however long
+// it took.
+func TestSmallFoldersAreListedAtEveryChange(t *testing.T) {
+	dir := t.TempDir()
+	d := newDisk(nil)
+	now := time.Duration(0)
+	d.since = func() time.Duration { now += time.Millisecond; return now }
+	for i := range 3 {
+		write(t, filepath.Join(dir, fmt.Sprint(i)), "")
+		if l, err := d.list(dir); err != nil || len(l.names) != i+1 {
+			t.Errorf("got %q, %v after %d files were made", l.names, err, i+1)
+		}
+		d.folders[dir].took = time.Minute
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"github.com/symfilter/symfilter/internal/lineage"
+	"github.com/symfilter/symfilter/internal/unpack"
 )
 
 // State implements [lineage.Content].
@@ -113,6 +115,11 @@ var errNothing = errors.New("an empty archive")
 func (s *search) openArchive(f lineage.File) (*generation, error) {
 	g, err := s.f.disk.openPacked(f.Path)
 	switch {
+	// replaced, perhaps by a file with the same inode: err is not an error of f
+	case g != nil && (g.id != f.ID || !g.mtime.Equal(f.ModTime)), g == nil && isReplaced(f):
+		closeAll([]*generation{g})
+		s.attention = true
+		return nil, lineage.ErrLater
 	case isDamage(err):
 		defer g.Close()
 		if s.mayGrow(g) {
@@ -122,6 +129,11 @@ func (s *search) openArchive(f lineage.File) (*generation, error) {
 		s.lineage.LeaveOut(f)
 		return nil, err
 	case errors.Is(err, errForeignPacking):
+		defer g.Close()
+		if f.Size < unpack.LongestMagic && time.Since(f.ModTime) < linger { // its format may not be written yet
+			s.attention = true
+			return nil, lineage.ErrLater
+		}
 		s.foreign = filepath.Base(f.Path)
 		return nil, err
 	case err != nil:
@@ -130,11 +142,6 @@ func (s *search) openArchive(f lineage.File) (*generation, error) {
 			return nil, lineage.ErrLater
 		}
 		return nil, err
-	// replaced, perhaps by a file with the same inode
-	case g.id != f.ID || !g.mtime.Equal(f.ModTime):
-		g.Close()
-		s.attention = true
-		return nil, lineage.ErrLater
 	case len(g.head) == 0:
 		g.Close()
 		return nil, errNothing
@@ -143,6 +150,12 @@ func (s *search) openArchive(f lineage.File) (*generation, error) {
 		return nil, lineage.ErrLater
 	}
 	return g, nil
+}
+
+// isReplaced reports whether the path of f has lost f since f was listed.
+func isReplaced(f lineage.File) bool {
+	now, err := siblingAt(f.Path)
+	return err == nil && now.ID != f.ID || errors.Is(err, fs.ErrNotExist)
 }
 
 // IsArchive reports whether a followed file has the name of a compressed file, rotated or not.

@@ -340,6 +340,7 @@ func TestBusyLargeFoldersAreSearched(t *testing.T) {
 	for _, resumes := range []bool{false, true} {
 		t.Run(fmt.Sprintf("resumes=%v", resumes), func(t *testing.T) {
 			dir := t.TempDir()
+			fill(t, dir)
 			path := filepath.Join(dir, "app.log")
 			write(t, path, "one\n")
 			x := newRunner(t, path, Options{})
