@@ -11,7 +11,7 @@ import (
 )
 
 // For each path of a symbol path, roots must return the number of ELF files with build IDs there,
-// and the faults. Both include what is below the path.
+// and the faults. Both include subfolders.
 func TestRootsDescribeWhatIsBelowThem(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "folder", "sub", "one"), program{id: wanted}.bytes(t))

@@ -70,8 +70,8 @@ type held struct {
 	before *held // an earlier allocation of a counted resource
 }
 
-// Approximate memory of a held, in bytes: of the struct with its entry in the table, and of each
-// frame.
+// Approximate bytes of a held resource: heldCost for its struct and its entry in the table, and
+// heldFrameCost for each frame.
 const (
 	heldCost      = 512
 	heldFrameCost = 16

@@ -195,8 +195,8 @@ func open(t testing.TB, o Options, finders ...Finder) *Symbolizer {
 	return s
 }
 
-// text formats frames like llvm-symbolizer without an address, one on each line, and adds the
-// offset from the symbol.
+// text formats each frame as a line: name, file:line:column if known, the offset from the symbol if
+// not 0, and "inlined" for an inlined call.
 func text(frames []Frame) string {
 	var b strings.Builder
 	for _, f := range frames {

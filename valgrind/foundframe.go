@@ -23,7 +23,8 @@ type siteKey struct {
 	at            *epoch
 }
 
-// A sharedSite is a site with the frames that findings have for it.
+// A sharedSite holds the frames of one site as the report lists them, and the trace frames made
+// from them, which all findings with this site share.
 type sharedSite struct {
 	from    []sharedFrame // the frames in the report
 	frames  []*findings.TraceFrame

@@ -128,7 +128,7 @@ var options = [...]cli.Group[config]{
 		{Name: "baseline-update", In: ofGates, Field: func(c *config) any { return &c.gates.update },
 			Text: "write the findings to the FILE of --baseline", More: "remaining lines keep their until=DATE"},
 		{Name: "gate", Metavar: "KINDS", In: ofGates, Field: func(c *config) any { return &c.gates.kinds },
-			Text: "exit with 4 if a finding, or with --baseline or --diff a new one, is of these kinds: all, none, or KIND[,KIND]",
+			Text: "exit with 4 if there is a finding (with --baseline or --diff: a new one) of these kinds: all, none, or KIND[,KIND]",
 			More: "* matches any characters, as in Leak_*; the default is all kinds except Leak_StillReachable, Leak_IndirectlyLost and indirect-leak"},
 		{Name: "supp-check", Metavar: "FILE", In: ofFilter | ofValgrind, On: ofValgrind, Field: func(c *config) any { return &c.suppressions.path },
 			Text: "list Valgrind suppressions in FILE that no error in the reports needs"},

@@ -232,7 +232,7 @@ func (c *contexts) expire(now time.Time) {
 
 func (c *contexts) logReached(limit string, value int64) {
 	if n, ok := c.logged.May(time.Now()); ok {
-		c.house.log.Warn("limits."+limit+" is reached: new streams are not remembered from line to line, and their frames may have no module; raise the limit, or separate fewer processes",
+		c.house.log.Warn("limits."+limit+" is reached: the modules of new streams are forgotten after each line, so their frames may have no names; raise the limit, or use a key that separates fewer processes",
 			"limit", value, "times", n)
 	}
 }

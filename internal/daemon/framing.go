@@ -141,7 +141,7 @@ func (f *framer) decide() bool {
 	return true
 }
 
-// cut returns the whole lines of the buffer, and sets given.
+// cut returns the complete lines or messages in the buffer, and moves f.given to their end.
 func (f *framer) cut() []byte {
 	if f.framing == byLines {
 		f.given = lastLineEnd(f.buf[:f.have])

@@ -92,8 +92,8 @@ type Translators struct {
 	// nil.
 	Text func([]byte)
 
-	// Damaged is called at damage in a compressed input, by the goroutine that unpacks. Close
-	// returns the same error. It may be nil.
+	// Damaged, if not nil, is called when a compressed input is found to be damaged, by the
+	// goroutine that unpacks it. Close returns the same error.
 	Damaged func(*UnpackError)
 
 	Memory *unpack.Memory // for compressed inputs; nil: unpack.DefaultMemory for each

@@ -29,7 +29,8 @@ func (t *Trace) remembered() *Memory {
 	return t.Memory
 }
 
-// Bounds of a Memory: entries of each kind; up to twice as many may be kept.
+// Numbers of entries of each kind that a Memory is sure to keep. It keeps at most twice as many:
+// see recent.
 const (
 	maxSearched = 1 << 10
 	maxShown    = 1 << 8

@@ -196,8 +196,8 @@ func (s *stackMaker) sample(stack []uint32, values []int64) error {
 	return s.m.take(sampleSize + len(stack)*2*frameSize + len(values)*valueSize)
 }
 
-// mapping returns the number of an object's mapping, or 0 without an object. The mapping has no
-// addresses, since the files have none.
+// mapping returns the number of object's mapping, or 0 if object is empty. The mapping has no start
+// or end address, since files of DHAT and Massif do not list them.
 func (s *stackMaker) mapping(object string, id buildid.ID) uint32 {
 	if object == "" {
 		return 0

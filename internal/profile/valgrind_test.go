@@ -72,7 +72,8 @@ func (p *listedPlaces) Frames(f report.RawFrame) ([]symbolize.Frame, buildid.ID)
 
 func (p *listedPlaces) Close() { p.closed = true }
 
-// Each file has a file of DHAT or Massif, the frames at its addresses, and the output.
+// Each txtar holds a profile of DHAT or Massif, the frames at its addresses, and the wanted output
+// in each format.
 func TestFilesOfValgrindGetNames(t *testing.T) {
 	names, err := filepath.Glob("testdata/valgrind/*.txtar")
 	if err != nil || len(names) == 0 {

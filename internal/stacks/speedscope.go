@@ -116,8 +116,8 @@ func (s *speedscopeWriter) frame(f *speedscopeFrame) {
 	s.out.WriteString("}")
 }
 
-// profile writes the stacks with one value. The profile's name includes name, since speedscope
-// does not show the file's name.
+// profile writes all stacks as one speedscope profile, weighted by the value with this index. The
+// profile's name includes name, since speedscope does not show the file's name.
 func (s *speedscopeWriter) profile(value int, name string, frames [][]uint32) {
 	t := newTree([]*Profile{s.p}, value, func(*Profile) [][]uint32 { return frames }, s.empty)
 	v := s.p.Values[value]
