@@ -308,8 +308,15 @@ func TestReloadsThatWaitEndWithTheDaemon(t *testing.T) {
 	filled := func() bool { n, _ := left(); return n >= 1<<15 }
 	testenv.Until(t, "standard output is full", filled)
 	reloaded := make(chan error, 1)
-	go func() { reloaded <- d.Reload(config("DIR/a*.in")) }()
-	time.Sleep(100 * time.Millisecond) // the reload now waits for the output
+	next := config("DIR/a*.in")
+	go func() { reloaded <- d.Reload(next) }()
+	testenv.Until(t, "the reload has begun", func() bool {
+		if !d.one.TryLock() {
+			return true
+		}
+		d.one.Unlock()
+		return false
+	})
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
