@@ -176,7 +176,7 @@ func (c *contents) failed(err error) error {
 }
 
 // openPacked opens the compressed file at path, at the beginning of its contents. It returns the
-// file even if the error is a damage or errForeignPacking.
+// file even if the error is a damage or errNoFormat.
 func (d *disk) openPacked(path string) (*generation, error) {
 	h, info, err := d.openHandle(path)
 	if err != nil {
@@ -184,14 +184,18 @@ func (d *disk) openPacked(path string) (*generation, error) {
 	}
 	g := &generation{handle: h, mtime: info.ModTime(), moved: time.Now(), copied: true}
 	g.contents = &contents{of: h, unpack: d.unpack, size: -1}
-	format, err := h.format()
-	if err == nil && format == nil {
+	format, undecided, err := h.format()
+	switch {
+	case err != nil || format != nil:
+	case undecided:
+		err = errNoFormat
+	default:
 		err = errForeignPacking
 	}
 	if err == nil {
 		err = g.readHead()
 	}
-	if err != nil && !isDamage(err) && !errors.Is(err, errForeignPacking) {
+	if err != nil && !isDamage(err) && err != errNoFormat {
 		g.Close()
 		return nil, err
 	}
@@ -199,7 +203,10 @@ func (d *disk) openPacked(path string) (*generation, error) {
 	return g, err
 }
 
-var errForeignPacking = errors.New("in a format that cannot be unpacked")
+var (
+	errForeignPacking = errors.New("in a format that cannot be unpacked")
+	errNoFormat       = errors.New("too short to have a format")
+)
 
 func isDamage(err error) bool { _, ok := errors.AsType[damage](err); return ok }
 

@@ -10,21 +10,22 @@ import (
 // damagedSize returns the size of the contents of an archive with the damage err. The size is
 // unknown for a truncated gzip file, whose last bytes are not the recorded size.
 func (g *generation) damagedSize(err error) (size int64, known bool) {
-	if f, _ := g.format(); f == unpack.Gzip && errors.Is(err, io.ErrUnexpectedEOF) {
+	if f, _, _ := g.format(); f == unpack.Gzip && errors.Is(err, io.ErrUnexpectedEOF) {
 		return 0, false
 	}
 	return g.contentSize()
 }
 
-// format returns the format of a compressed file, or nil if the format is unknown.
-func (h *handle) format() (*unpack.Format, error) {
+// format returns the format of a compressed file, or nil if the format is unknown. undecided is true
+// if the file is too short to decide.
+func (h *handle) format() (f *unpack.Format, undecided bool, err error) {
 	head := make([]byte, unpack.LongestMagic)
 	n, err := h.ReadAt(head, 0)
 	if err != nil && err != io.EOF {
-		return nil, err
+		return nil, false, err
 	}
-	f, _ := unpack.FormatOf(head[:n])
-	return f, nil
+	f, undecided = unpack.FormatOf(head[:n])
+	return f, undecided, nil
 }
 
 // contentSize returns the size of the contents, if the compressed file records it.

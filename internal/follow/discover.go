@@ -47,6 +47,9 @@ func (s *source) discover(before lineage.Predecessor) error {
 			return nil
 		}
 		s.search.pending, s.search.family = pending, beside
+		if pending { // an archive may be changed in place, which the next search must see
+			s.search.family = nil
+		}
 		s.rename(beside.Files)
 		s.rename(beside.Archives)
 		claimed, late := s.search.lineage.Take(opener{&s.search}, beside.Family, g.content(), unseen)

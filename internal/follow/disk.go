@@ -22,6 +22,9 @@ const (
 	// A folder with at most this number of names is also listed at every change: on a busy machine
 	// any listing may be slow, and a listing during a rotation may miss a file.
 	listFew = 200
+	// A folder that takes longer is not listed at every change, however few names it has: many
+	// files may be followed there.
+	listSlow = 100 * time.Millisecond
 	// a slower and larger folder that changes all the time is listed for at most 1/listShare of the
 	// time
 	listShare = 16
@@ -142,7 +145,7 @@ func (d *disk) list(dir string) (listing, error) {
 		switch {
 		case state == f.listed && f.sure && (!f.silent || now-f.begun < pollInterval):
 			return listing{f.names, f.begun, true}, nil
-		case f.took > listCheap && len(f.names) > listFew && now-f.begun < listShare*f.took:
+		case f.took > listCheap && (len(f.names) > listFew || f.took > listSlow) && now-f.begun < listShare*f.took:
 			return listing{}, errLater
 		}
 	}

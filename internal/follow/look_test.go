@@ -13,7 +13,7 @@ func TestLookExaminesAllFiles(t *testing.T) {
 	path := filepath.Join(dir, "a.log")
 	write(t, path, "one\n")
 	r := begin(t, newLog(), Options{Names: []string{path, filepath.Join(dir, "*.txt")}, Poll: true, Interval: time.Hour})
-	// on a busy machine, a folder whose listing took long is listed only later
+	// on a busy machine, the listing of a folder may not be complete at the first look
 	r.looking(func() { r.expect(path, "one\n") })
 	write(t, path, "two\n")
 	r.f.Look()

@@ -5,10 +5,8 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"time"
 
 	"github.com/symfilter/symfilter/internal/lineage"
-	"github.com/symfilter/symfilter/internal/unpack"
 )
 
 // State implements [lineage.Content].
@@ -111,15 +109,16 @@ func (o opener) Keep(c lineage.Content, f lineage.File) bool {
 
 var errNothing = errors.New("an empty archive")
 
-// openArchive opens an archive. The error is lineage.ErrLater if the archive may be complete later.
+// openArchive opens an archive. The error is lineage.ErrLater if the archive may be complete later,
+// or if it was replaced.
 func (s *search) openArchive(f lineage.File) (*generation, error) {
 	g, err := s.f.disk.openPacked(f.Path)
-	switch {
-	// replaced, perhaps by a file with the same inode: err is not an error of f
-	case g != nil && (g.id != f.ID || !g.mtime.Equal(f.ModTime)), g == nil && isReplaced(f):
+	if s.isReplaced(f, g) { // err is not an error of f
 		closeAll([]*generation{g})
 		s.attention = true
 		return nil, lineage.ErrLater
+	}
+	switch {
 	case isDamage(err):
 		defer g.Close()
 		if s.mayGrow(g) {
@@ -128,12 +127,14 @@ func (s *search) openArchive(f lineage.File) (*generation, error) {
 		s.damaged(g, err)
 		s.lineage.LeaveOut(f)
 		return nil, err
-	case errors.Is(err, errForeignPacking):
+	case err == errNoFormat:
 		defer g.Close()
-		if f.Size < unpack.LongestMagic && time.Since(f.ModTime) < linger { // its format may not be written yet
-			s.attention = true
+		if info, e := g.Stat(); e == nil && s.stillGrows(g.id, info) {
 			return nil, lineage.ErrLater
 		}
+		s.foreign = filepath.Base(f.Path)
+		return nil, err
+	case err == errForeignPacking:
 		s.foreign = filepath.Base(f.Path)
 		return nil, err
 	case err != nil:
@@ -152,10 +153,20 @@ func (s *search) openArchive(f lineage.File) (*generation, error) {
 	return g, nil
 }
 
-// isReplaced reports whether the path of f has lost f since f was listed.
-func isReplaced(f lineage.File) bool {
-	now, err := siblingAt(f.Path)
-	return err == nil && now.ID != f.ID || errors.Is(err, fs.ErrNotExist)
+// isReplaced reports whether another file, or nothing, is at the path of f, or f was changed since
+// it was listed. opened is the file that was opened at the path, or nil. isReplaced then drops the
+// siblings of the last search, whose times may be too old.
+func (s *search) isReplaced(f lineage.File, opened *generation) bool {
+	if opened != nil {
+		if opened.id == f.ID && opened.mtime.Equal(f.ModTime) {
+			return false
+		}
+	} else if now, err := siblingAt(f.Path); err == nil && now.ID == f.ID ||
+		err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, lineage.ErrIrregular) {
+		return false
+	}
+	s.family = nil
+	return true
 }
 
 // IsArchive reports whether a followed file has the name of a compressed file, rotated or not.

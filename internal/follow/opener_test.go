@@ -1,7 +1,8 @@
+//go:build unix
+
 package follow
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -14,20 +15,29 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// Rotation moves an archive while it is opened: another file gets its path. The archive must be
-// examined again, whatever the other file is.
+// Rotation moves an archive while it is opened, or a program writes to it. The archive must be
+// examined again, whatever is at its path then.
 func TestArchivesThatLoseTheirPathAreExaminedAgain(t *testing.T) {
 	text := gzipped(t, "one\n")
-	damaged := bytes.Clone(gzipped(t, strings.Repeat("two\n", 100)))
+	damaged := gzipped(t, strings.Repeat("two\n", 100))
 	damaged[10] = 0xff // an invalid block type
-	for name, other := range map[string][]byte{
-		"an archive":                     gzipped(t, "two\n"),
-		"an empty file":                  {},
-		"the first byte":                 text[:1],
-		"a part of an archive":           text[:len(text)-9],
-		"a damaged archive":              damaged,
-		"a file that cannot be unpacked": []byte("plain text\n"),
-		"none":                           nil,
+	move := func(t *testing.T, path string) { rename(t, path, strings.Replace(path, ".1.", ".2.", 1)) }
+	make := func(t *testing.T, path string, b []byte) {
+		if err := os.WriteFile(path, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		setTime(t, path, time.Now().Add(-time.Hour)) // it does not look as if it were still written
+	}
+	for name, change := range map[string]func(t *testing.T, path string){
+		"none":                     move,
+		"a folder":                 func(t *testing.T, path string) { move(t, path); os.Mkdir(path, 0o777) },
+		"an archive":               func(t *testing.T, path string) { move(t, path); make(t, path, gzipped(t, "two\n")) },
+		"an empty file":            func(t *testing.T, path string) { move(t, path); make(t, path, nil) },
+		"the first byte":           func(t *testing.T, path string) { move(t, path); make(t, path, text[:1]) },
+		"a part of an archive":     func(t *testing.T, path string) { move(t, path); make(t, path, text[:len(text)-9]) },
+		"a damaged archive":        func(t *testing.T, path string) { move(t, path); make(t, path, damaged) },
+		"an unknown format":        func(t *testing.T, path string) { move(t, path); make(t, path, []byte("plain text\n")) },
+		"the archive, now damaged": func(t *testing.T, path string) { make(t, path, damaged) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "app.log")
@@ -41,13 +51,7 @@ func TestArchivesThatLoseTheirPathAreExaminedAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rename(t, path+".1.gz", path+".2.gz")
-			if other != nil {
-				if err := os.WriteFile(path+".1.gz", other, 0o666); err != nil {
-					t.Fatal(err)
-				}
-				setTime(t, path+".1.gz", f.ModTime.Add(-time.Hour)) // no longer being written
-			}
+			change(t, f.Path)
 			_, _, before := x.s.search.lineage.Size()
 			if g, err := x.s.search.openArchive(f); g != nil || err != lineage.ErrLater {
 				t.Errorf("got %v, %v, want %v", g, err, lineage.ErrLater)
@@ -60,30 +64,63 @@ func TestArchivesThatLoseTheirPathAreExaminedAgain(t *testing.T) {
 	}
 }
 
-// A compression program has created the archive, and has not written it yet. Its first bytes may
+// A compression program has created the archive, and has not written its first bytes yet. These may
 // get the same modification time.
 func TestArchivesWithoutTheirFirstBytesAreExaminedAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "three\n")
 	x := newRunner(t, path, Options{Unpack: unpackGzip})
 	x.begin()
-	for _, part := range []string{"", "\x1f"} {
-		for old, want := range map[bool]error{false: lineage.ErrLater, true: errForeignPacking} {
-			if err := os.WriteFile(path+".1.gz", []byte(part), 0o666); err != nil {
-				t.Fatal(err)
-			}
-			if old {
-				setTime(t, path+".1.gz", time.Now().Add(-linger))
-			}
-			f, err := siblingAt(path + ".1.gz")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := x.s.search.openArchive(f); err != want {
-				t.Errorf("%q, old=%v: got %v, want %v", part, old, err, want)
-			}
+	for _, test := range []struct {
+		text string
+		age  time.Duration // of the last change
+		seen time.Duration // time since this size was first seen
+		want error
+	}{
+		{"", 0, 0, lineage.ErrLater},
+		{"\x1f", 0, 0, lineage.ErrLater},
+		{"\x1f", linger, 0, errNoFormat},
+		{"\x1f", -time.Hour, 0, lineage.ErrLater}, // from the future
+		{"\x1f", -time.Hour, linger, errNoFormat},
+		{"?", 0, 0, errForeignPacking},
+	} {
+		if err := os.WriteFile(path+".1.gz", []byte(test.text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		setTime(t, path+".1.gz", time.Now().Add(-test.age))
+		f, err := siblingAt(path + ".1.gz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.s.search.cut = map[lineage.ID]cutArchive{f.ID: {f.Size, time.Now().Add(-test.seen)}}
+		if _, err := x.s.search.openArchive(f); err != test.want {
+			t.Errorf("%+v: got %v", test, err)
 		}
 	}
+	x.end()
+}
+
+// The folder does not change while a program writes the archive.
+func TestArchivesThatGrowInPlaceAreRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "app.log")
+	write(t, path, "one\n")
+	x := newRunner(t, path, Options{Unpack: unpackGzip})
+	x.begin()
+	x.read("one\n")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	text := string(gzipped(t, "two\n")) // of a file that had the name between two looks
+	for _, part := range []string{"", text[:5], text[5:15], text[15:]} {
+		write(t, path+".1.gz", part)
+		if part == "" {
+			write(t, path, "three\n")
+		}
+		x.turn(1)
+		time.Sleep(2 * clockStep) // from now on the listing counts as current
+		x.turn(1)
+	}
+	x.read("one\ntwo\nthree\n")
 	x.end()
 }
 
