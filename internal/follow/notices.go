@@ -21,7 +21,8 @@ func (s *source) absent(err error) {
 	}
 }
 
-// noFile reports why no file can be read.
+// noFile reports why no file can be read. If the file does not exist, noFile makes reading start at
+// the beginning of a later file.
 func (s *source) noFile(err error) {
 	switch {
 	case err == nil:

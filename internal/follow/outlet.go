@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// An outlet is a sink that records the last argument of Quiet.
+// An outlet is a sink with its state: whether its lines are quiet now, and whether it is closed.
 type outlet struct {
 	*Sink
 	quiet  bool
@@ -49,7 +49,8 @@ func (o *outlet) write(p []byte, quiet bool) error {
 	return nil
 }
 
-// written returns the offset in the output after the sink's last byte.
+// written returns the offset in the output at which the sink's output ends. It returns 0 if the
+// sink has no Written.
 func (o *outlet) written() int64 {
 	if o.Written == nil {
 		return 0

@@ -70,7 +70,8 @@ func (p *pacer) end(now time.Time, cost time.Duration, failed bool) {
 	p.next = now.Add(pause)
 }
 
-// delay delays the next checkpoint if the last n checkpoints saw no progress of the reader.
+// delay postpones the next checkpoint if the reader of the output made no progress at the last n
+// checkpoints. The pause doubles with n, up to saveStalled.
 func (p *pacer) delay(now time.Time, n int) {
 	if at := now.Add(min(saveDelay<<min(n, 10), saveStalled)); n > 0 && at.After(p.next) {
 		p.next = at
@@ -105,7 +106,7 @@ const (
 	writing                    // the file is being written
 )
 
-// A wrote is the outcome of a write or sync of a checkpoint.
+// A wrote has the duration and the error of a write or sync of a checkpoint.
 type wrote struct {
 	took time.Duration
 	err  error

@@ -237,10 +237,10 @@ func (r *run) finished(d result) {
 	r.ended(d)
 }
 
-// early reports whether lines may be printed before all files are open. The next run reads files
-// that are not in the checkpoint from their beginning. So unless Start is Beginning, the checkpoint
-// must first record where each file begins. If Start is Beginning, lines wait only for the pause
-// after the last flush.
+// early reports whether sources may print lines before all files are open. With a checkpoint, the
+// next run reads each file without an entry from its beginning. So unless Start is Beginning,
+// printing waits for a checkpoint that records where each file begins. If Start is Beginning,
+// printing waits only for the pause after the last flush.
 func (r *run) early() bool {
 	return r.o.State == "" || r.o.Start == Beginning && time.Since(r.flushed) > r.pause
 }
@@ -261,7 +261,8 @@ func (r *run) flush() {
 	}
 }
 
-// ended lets the source of a result have further turns.
+// ended processes the result of a turn. It records an error of the turn in r.err, which ends the
+// run. Otherwise it queues the source again if the source has more to do.
 func (r *run) ended(d result) {
 	s := d.s
 	s.schedule.running = false
@@ -332,8 +333,8 @@ func (r *run) tick() {
 	r.secure()
 }
 
-// rests returns the number of intervals until the next tick has work. If all files are idle and
-// have events, the next work is a check of all files or of all sinks.
+// rests returns how many intervals must pass until a tick has something to do, at least 1. If all
+// files are idle and have events, ticks only check all files or all sinks, at long intervals.
 func (r *run) rests() int {
 	if len(r.restless) > 0 || r.saver.unsynced() {
 		return 1

@@ -21,7 +21,7 @@ import (
 const (
 	// largest difference between the clock of a file system and the system's clock
 	clockStep = 20 * time.Millisecond
-	// entries of one name that wait for the reader of the output
+	// largest number of entries of one name that wait for the reader of the output
 	maxPlaces  = 16
 	maxWaiting = 32 << 20               // bytes of all waiting entries
 	drainTime  = 400 * time.Millisecond // longest wait for the reader of the output at the end
@@ -47,7 +47,7 @@ type saver struct {
 	sources map[string]entry // valid entries, whose output the reader has taken, by path
 	// paths of entries to write; true: with their siblings
 	changed map[string]bool
-	// entries whose output may not be taken yet, by path, oldest first
+	// entries that wait until the reader has taken their output, by path, oldest first
 	waiting  map[string][]waiting
 	held     int            // bytes of the entries in waiting
 	contexts map[string]int // bytes of context in the newest entry, by path
@@ -225,7 +225,8 @@ func (w *saver) restore(s *source) {
 	s.dirty = true
 }
 
-// forget drops unrestored entries whose names are missing for longer than vanish.
+// forget drops the entries that no source has restored, once their files have been missing for
+// longer than vanish.
 func (w *saver) forget(now time.Time) {
 	for path := range w.loaded {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -352,8 +353,8 @@ func (w *saver) admit() (taken int64) {
 	return taken
 }
 
-// waitsForReader returns the number of output bytes that the reader has taken. only is set if
-// entries wait for the reader, and all other entries are written.
+// waitsForReader returns the number of output bytes that the reader has taken. The second result is
+// true if at least one entry waits for the reader, and all other entries are written.
 func (w *saver) waitsForReader() (taken int64, only bool) {
 	if w.taken == nil {
 		return 0, false

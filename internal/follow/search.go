@@ -40,7 +40,7 @@ func (s *search) isCurrent(beside *family) bool {
 		return false
 	}
 	again, err := s.siblings(beside)
-	// in a large folder that changes all the time, only the siblings must keep their names
+	// The folder changes too often to be listed again. Compare only the paths of the siblings.
 	if errors.Is(err, errLater) {
 		return !slices.ContainsFunc(slices.Concat(beside.Files, beside.Archives), func(c lineage.File) bool {
 			now, err := siblingAt(c.Path)
@@ -93,8 +93,9 @@ func (s *search) openAll() (now *generation, all lineage.Folder, beside *family,
 	}
 }
 
-// changes reports whether files are being renamed, compressed or copied. The copy of a truncated
-// file may then be incomplete, or missing from all. The file with the followed name, now, may grow.
+// changes reports whether a file is being renamed, compressed or copied. The copy of a truncated
+// file may then be incomplete, or missing from all. Growth of now, the file with the followed name,
+// does not count as a change.
 func (s *search) changes(beside *family, all []lineage.Content, now *generation) bool {
 	return !s.isCurrent(beside) || slices.ContainsFunc(all, func(c lineage.Content) bool {
 		g := fileOf(c)

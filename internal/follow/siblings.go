@@ -17,8 +17,8 @@ type family struct {
 	of    [2]string // resolved paths of the files whose siblings these are
 }
 
-// sure reports whether the family certainly equals earlier, since the listings of the folders have
-// not changed.
+// sure reports whether f and earlier certainly have the same files: the folders have not changed
+// between their listings.
 func (f *family) sure(earlier *family) bool {
 	return !earlier.Partial && f.of == earlier.of && slices.EqualFunc(f.lists, earlier.lists, func(a, b listing) bool {
 		return a.sure && b.sure && a.begun == b.begun

@@ -66,8 +66,8 @@ type origin struct {
 	whole bool // existing rotated files are read too
 }
 
-// predecessor describes the file before the first file to read, for a name without an entry. began
-// is the start of Run.
+// predecessor returns a description of the file that comes before the first file to read. It is for
+// a name without an entry in the checkpoint. began is the start of Run.
 func (o *origin) predecessor(began time.Time) lineage.Predecessor {
 	switch {
 	case o.whole:
@@ -361,8 +361,8 @@ func (s *source) makeCurrent(g *generation) error {
 	last := g.out // sink of a file that has its name again
 	g.out = s.out
 	s.cur, s.read = g, time.Now()
-	// a file that has lost the followed name may have late lines, and would then look younger than
-	// later files
+	// Use the time of g only while g has the followed name: late lines in a renamed file may make
+	// it younger than later files.
 	if id, _, err := lookAt(s.path); err == nil && id == g.id {
 		s.search.lineage.LastChange = g.mtime
 	}

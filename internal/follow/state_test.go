@@ -18,8 +18,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// again follows a file with a checkpoint until this and earlier runs have printed want, and then
-// ends the run.
+// again starts a run with a checkpoint. It ends the run when this run and the earlier runs together
+// have printed want.
 func again(t *testing.T, l *log, o Options, name, want string) *running {
 	t.Helper()
 	r := begin(t, l, o)
@@ -458,7 +458,8 @@ func TestCheckpointsDoNotWaitForSinks(t *testing.T) {
 
 func lastBoot() boot { return boot{bootTime(), bootID()} }
 
-// readState reads a state file. starts replaces the last start of the machine.
+// readState reads a state file as if the machine was last started at starts[0]. Without starts, it
+// uses the real start.
 func readState(path string, starts ...boot) (journal, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -468,8 +469,8 @@ func readState(path string, starts ...boot) (journal, error) {
 	return readJournal(f, append(starts, lastBoot())[0])
 }
 
-// want has the lines of busy.log and idle.log that were written before the start and are printed.
-// busy.log.1 was last written a minute ago, busy.log.2 and idle.log an hour ago.
+// The earlier lines of busy.log and of idle.log that are printed must depend on Options.Start: see
+// want. busy.log.1 was last written a minute ago, busy.log.2 and idle.log an hour ago.
 func TestStarts(t *testing.T) {
 	for start, want := range map[Start][2]string{
 		Beginning:              {"b3\n", "i1\ni2"},

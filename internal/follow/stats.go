@@ -89,7 +89,7 @@ func (s *sharedProgress) set(p progress) {
 	s.p = p
 }
 
-// count sets the fields of all that concern checkpoints.
+// count sets the fields of a Stats that describe checkpoints.
 func (w *saver) count(all *Stats) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

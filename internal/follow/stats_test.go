@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The interval is an hour, so files are examined only after a call of Look.
+// Stats must report the unread and the lost bytes. The interval is an hour, so files are examined
+// only after a call of Look.
 func TestStatsTellLagAndLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // with a fake clock, listings take no time
 		dir := t.TempDir()

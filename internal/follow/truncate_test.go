@@ -81,7 +81,8 @@ func TestTruncationCountsWhatIsLost(t *testing.T) {
 	}
 }
 
-// generationOf opens a file, and returns a function that reads all new lines.
+// generationOf opens the file at path. It returns a function that appends all new lines of the file
+// to got.
 func generationOf(t *testing.T, path string, got *string) (g *generation, read func() error) {
 	t.Helper()
 	g, err := newDisk(nil).openGeneration(path)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A runner runs the turns of a source, in one run after another.
+// A runner tests one source: it runs the turns of the source step by step, over several runs.
 type runner struct {
 	*log
 	t    *testing.T

@@ -79,7 +79,8 @@ type watcher struct {
 	wake chan struct{} // holds a token if there are changes to collect
 }
 
-// A watched is a folder whose events are requested.
+// A watched is a folder to be watched. It has the identity of the folder whose events arrive, and
+// the number of its uses.
 type watched struct {
 	id   lineage.ID // folder whose events arrive; zero: none
 	uses int        // number of places in the folder, plus 1 for the folder of a pattern
@@ -162,7 +163,7 @@ func (w *watcher) event(e fsnotify.Event) {
 	}
 }
 
-// A named is the file that a name leads to, according to events.
+// A named has the identities of the files that have had the followed name, according to events.
 type named struct {
 	id   lineage.ID // file with the followed name at the last event that found one
 	away lineage.ID // last file that was renamed to another name
@@ -202,7 +203,8 @@ func (w *watcher) signal() {
 	}
 }
 
-// A changed lists the sources and patterns to examine.
+// A changed holds what must be examined: the changed sources or all sources, and the patterns if a
+// name has appeared.
 type changed struct {
 	sources  map[*source]bool
 	appeared bool

@@ -110,7 +110,8 @@ func (w *weaver) writes(path string, n int) {
 	})
 }
 
-// ticks sets the time of a file to later than the times of all other files, if the style needs it.
+// ticks gives the file at path a later time than all other files. It does nothing if the style of
+// rotation needs no times.
 func (w *weaver) ticks(path string) error {
 	if w.clock.IsZero() {
 		return nil
