@@ -131,7 +131,7 @@ func (r *record) remove() {
 	}
 }
 
-// give reports an input, and ends the process.
+// give prints an input and the bound that it exceeds, and ends the process.
 func (r *record) give(what string, input any) {
 	text := fmt.Sprintf("an input %s: %.4096q\n", what, input)
 	r.write(text)

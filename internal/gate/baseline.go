@@ -144,8 +144,9 @@ func (b *Baseline) Entries() (all []Entry) {
 }
 
 // Update replaces the accepted errors by the errors in all. An error that b already has keeps its
-// line, with its date. Lines of other errors are removed unless keep is set. Comments are kept.
-// sources are the sources of the errors in all. If there are none, b keeps its own sources.
+// line, with its date. Unless keep is set, lines of errors that are not in all are removed.
+// Comments are kept. sources names the sources of the errors in all. If sources is empty, b keeps
+// its own sources.
 func (b *Baseline) Update(all []Entry, sources []string, keep bool) {
 	if len(sources) > 0 {
 		b.sources = strings.Join(sources, " ")

@@ -39,7 +39,7 @@ type Change struct {
 // new, and so are findings that are not [Identified].
 func Compare(now *findings.Collection, known []Entry, today time.Time) *Comparison {
 	c := &Comparison{states: make(map[string]State)}
-	// only entries with the run's fingerprints, since a baseline may have many other entries
+	// Keep only entries with a fingerprint of this run: a baseline may have many other entries.
 	before := make(map[string][]Entry)
 	for _, x := range now.All() {
 		before[x.Fingerprint] = nil

@@ -98,7 +98,8 @@ func isOneOf(word string, tools, kinds []string) bool {
 	return is(word, kinds)
 }
 
-// NotOfValgrind returns the first word of k that matches no finding of Valgrind, or "".
+// NotOfValgrind returns the first word of k that matches neither a kind nor a tool of Valgrind, or
+// "".
 func (k *Kinds) NotOfValgrind() string {
 	for _, word := range k.patterns {
 		if !isOneOf(word, valgrindTools, valgrindKinds) {

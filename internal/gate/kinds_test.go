@@ -74,8 +74,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// All kinds in the expected findings of the readers' tests must be known, since a gate on a
-// misspelt kind would never fail.
+// Each kind in the expected findings of the readers' tests must be known. Otherwise ParseKinds
+// would report a gate on this kind as misspelt.
 func TestKindsOfReportsAreKnown(t *testing.T) {
 	line := regexp.MustCompile(`(?m)^[a-z]+/(\S+) "`)
 	kinds := make(map[string]bool)

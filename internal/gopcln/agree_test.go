@@ -125,7 +125,8 @@ func TestFramesOfProgramsLinkedByOthers(t *testing.T) {
 	}
 }
 
-// agree compares the frames of stripped with the frames from the debug information of full.
+// agree checks that stripped gives the same frames as the debug information of full, at random
+// addresses. The names of the outermost functions come from symbols.
 func agree(t *testing.T, full, stripped, symbols *object.File) {
 	t.Helper()
 	dw, err := dwarf.New(full, dwarf.Links{})
@@ -169,7 +170,8 @@ func agree(t *testing.T, full, stripped, symbols *object.File) {
 				inlined++
 			}
 		}
-		// a generated function: debug information has little about it
+		// for a function that the compiler generated, compare only the name: debug information has
+		// little about it
 		if len(got) > 0 && (len(frames) == 0 || frames[len(frames)-1].File == "") {
 			have = frameText(string(got[len(got)-1].Name), "", 0, false)
 			want = frameText(string(sym.Name), "", 0, false)
@@ -192,7 +194,8 @@ func agree(t *testing.T, full, stripped, symbols *object.File) {
 }
 
 func frameText(name, file string, line uint32, inlined bool) string {
-	// Only symbols distinguish the instances of a generic function: leave out the type arguments.
+	// Debug information does not distinguish the instances of a generic function, but symbols do.
+	// Leave out the type arguments.
 	if i, j := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']'); i >= 0 && j > i {
 		name = name[:i] + "[...]" + name[j+1:]
 	}

@@ -94,7 +94,8 @@ func TestFilesWithoutATable(t *testing.T) {
 	}
 }
 
-// For the table of Go 1.15 in debug/gosym's tests, Lookup must return the same as debug/gosym.
+// For a table of Go 1.15, Lookup must return the same functions and lines as debug/gosym. The table
+// is from the tests of debug/gosym.
 func TestGo12TableIsThatOfGosym(t *testing.T) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {

@@ -113,8 +113,8 @@ func (t *Table) moduleAt(at, addr uint64) (m module, ok bool) {
 }
 
 // findText finds the address to which function offsets are relative. It tries the address in module
-// data, the address in the header (before Go 1.26), and the start of the code. The first of them
-// for which the first and the last function are in code wins.
+// data, the address in the header (before Go 1.26), and the start of the code. It takes the first
+// of these addresses with which the first and the last function are in code.
 func (t *Table) findText(ofModule uint64, found bool, data []byte) bool {
 	candidates := make([]uint64, 0, 3)
 	if found {
