@@ -197,7 +197,7 @@ func parseGo(t *testing.T, visit func(name string, f *ast.File)) {
 	}
 }
 
-// An init function may only assign variables of package access.
+// An init function may only assign functions to variables of the package named access.
 func TestNoFileHasAnInit(t *testing.T) {
 	parseGo(t, func(name string, f *ast.File) {
 		for _, d := range f.Decls {
@@ -208,7 +208,8 @@ func TestNoFileHasAnInit(t *testing.T) {
 	})
 }
 
-// setsAccess reports whether a body only assigns functions to variables of package access.
+// setsAccess reports whether a function body only assigns functions to variables of the package
+// named access.
 func setsAccess(body *ast.BlockStmt) bool {
 	return !slices.ContainsFunc(body.List, func(s ast.Stmt) bool {
 		set, ok := s.(*ast.AssignStmt)

@@ -137,7 +137,7 @@ var (
 	}
 )
 
-// The keys of only are imports that few packages may use outside of tests. The values list these
+// This table lists the imports that few packages may use outside of tests. Each row has these
 // packages.
 var only = map[string][]string{
 	"github.com/fsnotify/fsnotify": {"internal/follow"},
@@ -157,8 +157,8 @@ var only = map[string][]string{
 	"github.com/rogpeppe/go-internal/txtar":      {"internal/logtest"},
 }
 
-// never lists packages that not even tests may import: delve's line writes to standard output, and
-// op and frame end the process on hostile bytes.
+// This table lists packages that not even tests may import. delve's package line writes to standard
+// output. Its packages op and frame end the process on hostile bytes.
 var never = []string{
 	"github.com/go-delve/delve/pkg/dwarf/line",
 	"github.com/go-delve/delve/pkg/dwarf/op",

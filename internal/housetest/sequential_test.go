@@ -43,7 +43,7 @@ func TestSequentialPackagesStartNoGoroutine(t *testing.T) {
 	}
 }
 
-// concurrency returns the go statements of a file, and its imports for concurrency.
+// concurrency returns the places in a file that start a goroutine or import sync or sync/atomic.
 func concurrency(t *testing.T, name string, src []byte) (faults []string) {
 	t.Helper()
 	fset := token.NewFileSet()

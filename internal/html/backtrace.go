@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// A Kind is the kind of a line in a backtrace.
+// A Kind classifies a line of a backtrace by its frame.
 type Kind uint8
 
 const (
@@ -183,8 +183,9 @@ func appendNew(dst []byte, b *Backtrace, e *entry) []byte {
 	return append(dst, "</details>\n"...)
 }
 
-// appendRows appends the lines of a backtrace. own is the row of the own frame that the backtrace
-// is about, or nil.
+// appendRows appends the lines of a backtrace. own, which may be nil, is the row of the program's
+// own frame that the backtrace is about. Its detail is unfolded. Without this row, the frames of
+// the system are unfolded.
 func appendRows(dst []byte, rows []Row, own *Row) []byte {
 	for i := 0; i < len(rows); {
 		r := &rows[i]
@@ -215,7 +216,8 @@ func appendRows(dst []byte, rows []Row, own *Row) []byte {
 	return dst
 }
 
-// own returns the row of the own frame that a backtrace is about, or nil if there is none.
+// own returns the row with the index b.About: the program's own frame that the backtrace is about.
+// It returns nil if there is none.
 func (b *Backtrace) own() *Row {
 	if b.About < 0 || b.About >= len(b.Rows) {
 		return nil
@@ -226,7 +228,8 @@ func (b *Backtrace) own() *Row {
 // maxObjects bounds the objects named in the summary of system frames.
 const maxObjects = 4
 
-// appendSystem appends frames of the system, folded unless open.
+// appendSystem appends consecutive frames of the system. They are folded to one line unless open is
+// set.
 func appendSystem(dst []byte, rows []Row, open bool) []byte {
 	dst = append(dst, `<details class="y"`...)
 	if open {

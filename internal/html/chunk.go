@@ -21,7 +21,8 @@ const (
 // machines, since it affects the order of chunks and backtraces on a page.
 const maxPacking = 4
 
-// chunk collects the text of a page's chunks, and compresses full ones.
+// chunk holds the text at the end of a large page: the chunk that grows, and full chunks until
+// their compressed form is on the page.
 type chunk struct {
 	text  []byte
 	next  int64  // number of the first line of the next chunk to compress
@@ -62,8 +63,9 @@ func (c *chunk) add(text []byte, ended bool) {
 	}
 }
 
-// addRow adds a line of a backtrace. If the line begins a backtrace, backtrace is its number, or 0
-// if it is not on the page. Otherwise backtrace is negative.
+// addRow adds a line of a backtrace, with its marks. If the backtrace begins with this line, the
+// parameter backtrace is the number of the backtrace, or 0 if the page does not show it. Otherwise
+// the parameter is negative.
 func (c *chunk) addRow(r *Row, backtrace int) {
 	text := c.begin()
 	if backtrace >= 0 {

@@ -9,7 +9,7 @@ import (
 
 const esc = 0x1b
 
-// A form is the form in which a line is written: HTML in an element, or text of a chunk.
+// A form selects how a line is written: as HTML in an element, or as text of a chunk.
 type form uint8
 
 const (

@@ -30,7 +30,8 @@ func everyByte() string {
 	return string(b)
 }
 
-// Escaped text remains text in attributes and elements, and reads as on a terminal.
+// Escaped text must stay text, in an attribute, in an element and in a chunk. It must look as on a
+// terminal.
 func TestTextIsNeverMarkup(t *testing.T) {
 	for _, text := range append(injections, everyByte(), strings.Repeat("<&'\"> \t", 40)) {
 		for pad := range 9 {

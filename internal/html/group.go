@@ -14,8 +14,9 @@ const (
 	groupMore  = "<div>\n\n"
 )
 
-// begin opens the part of a group for a backtrace, and reports whether it did. A new backtrace
-// joins the open group or begins a group. A repeated backtrace can only join a group.
+// begin opens the part of a group for a backtrace, and reports whether it did. If beside is set,
+// the backtrace joins the open group, if there is one. Otherwise a new backtrace begins a group,
+// and a repeated backtrace is in no group.
 func (g *group) begin(p *Page, isNew, beside bool) bool {
 	switch {
 	case beside && g.at > 0 && g.piece == len(p.pieces):

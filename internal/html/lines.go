@@ -17,8 +17,8 @@ func (p *Page) Lines(lines []byte) {
 	}
 }
 
-// plainLines adds the lines at the beginning of b that need no escapes in a chunk, as most lines,
-// and returns their length in bytes.
+// plainLines adds the whole lines at the beginning of b that a chunk keeps unchanged, as it does
+// most lines. It returns their length in bytes.
 func (p *Page) plainLines(b []byte) int {
 	n := bytes.LastIndexByte(b[:printableLines(b)], '\n') + 1
 	if n > 0 {

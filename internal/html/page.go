@@ -64,7 +64,7 @@ type Page struct {
 	values   values
 }
 
-// A block is the open <pre>.
+// A block is the state of the <pre> to which lines are added.
 type block struct {
 	open  bool
 	folds bool // the block is in a <details>
@@ -145,7 +145,7 @@ func (p *Page) Text(text []byte, ended bool) {
 	p.grown()
 }
 
-// row counts a line once, however many parts it has.
+// row counts a line of the page at its first part. ended is set for the last part.
 func (p *Page) row(ended bool) {
 	if !p.cut {
 		p.line++

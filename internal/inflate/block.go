@@ -23,7 +23,8 @@ func (d *decoder) block() error {
 		n |= 56
 		e := literals[bits&literalMask]
 		if e&literalFlag != 0 {
-			// The bits, and the Slack of out, suffice for two more symbols.
+			// Two more symbols need no check: bits holds enough bits, and the Slack of out has room
+			// for their output.
 			bits >>= e & 63
 			n -= uint(e & 63)
 			out[done] = byte(e >> 16)
