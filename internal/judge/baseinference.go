@@ -113,9 +113,10 @@ func (t *Trace) infer(v *verdict, frames []*Frame) {
 	}
 }
 
-// hold lets as many voters vote as the remaining work allows, and sets v.inference. held is false
-// if the file has too much or no code, or if the work left is too little for enough voters. whole
-// is true if all voters have voted, and the quota is not used up.
+// hold makes voters vote, and sets v.inference. If the remaining work does not suffice for all
+// voters, only the first ones vote. held is false if no election takes place: the file has no code
+// or too much code, or too few voters could vote. whole is true if all voters have voted, and the
+// quota is not used up.
 func (t *Trace) hold(v *verdict, e *election) (held, whole bool) {
 	pages := v.image.codePages()
 	left := max(0, min(maxBiasWork-t.worked, t.quota().Left()))
@@ -141,8 +142,8 @@ func (t *Trace) hold(v *verdict, e *election) (held, whole bool) {
 	return true, len(e.voters) == all && t.quota().Left() > 0
 }
 
-// An inferred is the result of an election, as stored in a Memory. distance is the distance of the
-// load bias from the page of the first voter.
+// An inferred is the result of an election, as stored in a Memory. distance is the load bias minus
+// the page of the first voter, so it does not depend on the load address.
 type inferred struct {
 	distance uint64
 	by       Inference
@@ -358,8 +359,8 @@ func (e *election) vote() {
 	e.candidates = e.candidates[:min(len(e.candidates), maxCandidates)]
 }
 
-// weighAlike gives each vote the weight callBits, for a bias that is from an earlier trace or a
-// mapping. No search has then weighed the votes.
+// weighAlike gives the vote of each voter the same weight, callBits. It is for a bias from an
+// earlier trace or from a mapping, for which no search has computed weights.
 func (e *election) weighAlike() {
 	for i := range e.voters {
 		v := &e.voters[i]
@@ -428,7 +429,7 @@ func (e *election) weigh(c candidate) (in Inference) {
 			continue
 		}
 		if yes, _ := e.image.followsCall(addr, f.Call); !yes {
-			// after a frame of another file, a signal may have interrupted this frame
+			// after a frame in another file, this frame may have been interrupted by a signal
 			if i == 0 || e.has(e.frames[i-1], c.bias) {
 				in.Bits = math.Inf(-1)
 				return in

@@ -34,8 +34,8 @@ const (
 	scoreName       = 8  // maximum, for a function of at most 16 bytes
 	scoreUsual      = 10 // for the likely bias, verdict.usual
 	scoreDropped    = 24 // a bias whose score is this far below the best is dropped
-	// minimum lead of the best bias: over all others together, and over the best score to be
-	// expected of as many wrong biases
+	// minimum lead of the best bias, in bits: over all other biases together, and over the score
+	// that the best of as many wrong biases would have by chance
 	scoreMargin = 8
 )
 
@@ -83,8 +83,8 @@ func (v *verdict) sight(f *Frame, interrupted bool) {
 	}
 }
 
-// A searched is the result of a search for a load bias, as stored in a Memory. distance is the
-// distance of the bias from the page of the first sighting.
+// A searched is the result of a search for a load bias, as stored in a Memory. distance is the load
+// bias minus the page of the first sighting, so it does not depend on the load address.
 type searched struct {
 	distance uint64
 	found    bool
@@ -253,7 +253,8 @@ func (s *sighting) worth() int {
 	return 0
 }
 
-// lookup returns the address of the instruction: one byte before a return address.
+// lookup returns an address within the instruction: for a return address, one byte before it, in
+// the call.
 func (s *sighting) lookup() uint64 {
 	if s.call == dialect.Return {
 		return s.addr - 1

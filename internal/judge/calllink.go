@@ -9,10 +9,11 @@ import (
 
 const maxLinkBits = 12 // maximum weight of a call, for a function of 256 bytes in a megabyte
 
-// link weighs the evidence of the call that ends at outer's return address. inner is the check of
-// the called frame. If the call leads to the function that contains inner's address, the file of
-// inner probably ran. For another file this is a coincidence, which is rarer for a small function
-// or a large file. link sets linked, beside, astray and unclear of both checks.
+// link examines the call that ends at outer's return address. inner is the check of the called
+// frame. If the call leads to the function that contains inner's address, both checks become
+// linked, and the fact counts as evidence for inner's file. Its weight is higher for a small
+// function or a large file, in which a coincidence is rarer. Otherwise, link may set astray or
+// unclear in both checks. It also sets beside.
 func (outer *check) link(t *Trace, inner *check) {
 	if !outer.located() || !inner.located() || outer.returns == 0 || outer.of.image.File == nil || inner.of.image.File == nil || inner.stack != outer.stack {
 		return

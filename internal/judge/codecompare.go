@@ -116,8 +116,8 @@ const (
 	kernelSize = 0x04000000
 )
 
-// A patched describes code that a kernel may patch: the first bytes of the code, and the number of
-// bytes that may be patched.
+// A patched describes instructions that a kernel may replace: their first bytes, and how many bytes
+// from the first one may be replaced.
 type patched struct {
 	code string
 	size int

@@ -27,9 +27,9 @@ func (m *Image) hasCode(c *dialect.Code, addr uint64) bool {
 	return false
 }
 
-// inCode returns the address in the file of the byte at offset in an executable mapping. size is
-// the size of the mapping in bytes. The mapping is of the first executable segment that has this
-// size in whole pages.
+// inCode returns the address in the file for an offset in an executable mapping of size bytes. It
+// takes the first executable segment that fills such a mapping in whole pages. ok is false if there
+// is none.
 func (m *Image) inCode(offset, size uint64) (addr uint64, ok bool) {
 	for _, s := range m.Segments {
 		if s.Type != elf.PT_LOAD || s.Flags&elf.PF_X == 0 {

@@ -29,7 +29,8 @@ func (t *Trace) isWithinInstructions(f *object.File, addr uint64) bool {
 	return t.isWithinInstruction(f, addr) && t.isWithinInstruction(f, addr+1)
 }
 
-// jumpMachines lists the machines whose jumps can be read. On Arm, only Thumb code can.
+// jumpMachines lists the machines whose jumps can be decoded. On Arm, only jumps in Thumb code can
+// be decoded.
 var jumpMachines = [...]struct {
 	machine elf.Machine
 	code    disasm.Machine
@@ -49,7 +50,7 @@ func (m *Image) codeCalled(end uint64) (machine disasm.Machine, ok bool) {
 // maxJumps bounds the functions that a called function may reach by jumps.
 const maxJumps = 16
 
-// A lead describes where a call leads, as far as this is known.
+// A lead is where a call leads, compared with the expected function.
 type lead int
 
 const (

@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// One to four random addresses of a file prove the file in at most one of 10,000 traces. The file
-// is this test program. Its code changes with the package, so the limit allows a few traces.
+// A trace of one to four random addresses of a file must not prove the file. The file is this test
+// program. Its code changes with the package, so at most one trace in 10,000 may prove it.
 func TestRandomFramesProveNoFile(t *testing.T) {
 	m, _ := thisProgram(t)
 	random := rand.New(rand.NewSource(1))
@@ -78,9 +78,9 @@ func TestProofsOfFiles(t *testing.T) {
 	}
 }
 
-// In a file that was changed after the log was written, four calls are enough only if two of them
-// lead to the function of the called frame. A frame whose own symbol or code is in the file needs
-// no other frames.
+// In a file that was changed after the log was written, four calls must not be enough unless two of
+// them lead to the function of the called frame. A frame whose own symbol or code is in the file
+// must need no other frames.
 func TestYoungerFilesNeedMoreProof(t *testing.T) {
 	m, returns := thisProgram(t)
 	for _, younger := range []bool{false, true} {
@@ -127,9 +127,9 @@ func placed(frames []*Frame) (n int) {
 	return n
 }
 
-// If no call precedes a return address, the file is no longer used for any stack of that process,
-// even in later traces. Doubt is called if frames were located before. Stacks of another process
-// are not affected, since it may have loaded another build.
+// If no call precedes a return address, the file must not be used for any other stack of that
+// process, even in later traces. Doubt must be called if frames were located before. Stacks of
+// another process must not be affected, since that process may have loaded another build.
 func TestAFailureWithdrawsTheFileForItsProcess(t *testing.T) {
 	m, returns := thisProgram(t)
 	movable := *m
@@ -192,8 +192,9 @@ func TestAFailureWithdrawsTheFileForItsProcess(t *testing.T) {
 	}
 }
 
-// The numbers of the frames of a stack increase, or decrease, or are missing. The first frame may
-// be the only one with a number: the location of a fault.
+// Consecutive frames must be in one stack if their numbers increase, or decrease, or are missing.
+// Any other number must begin a stack. Only the first frame of a stack may have a number if the
+// rest have none: it is the location of a fault.
 func TestFramesOfOneStackGoTogether(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -218,12 +219,12 @@ func TestFramesOfOneStackGoTogether(t *testing.T) {
 	}
 }
 
-// A frame that no call links to its neighbour in the file is located only if enough frames follow
-// calls: four, or six if the frame itself follows no call. If a call between the two leads to
-// another function, the frame stays unproven, except in an operator's file and in a signal
-// trampoline. A frame without neighbours in the file needs no link. If the base of an operator's
-// file was inferred, a call that leads, or may lead, to another function leaves the frame unproven
-// unless another call links the frame.
+// If no call links a frame to its neighbour in the file, the frame must be located only if enough
+// frames follow calls: four, or six if the frame itself follows no call. If a call between the two
+// leads to another function, the frame must stay unproven, except in an operator's file and in a
+// signal trampoline. A frame without neighbours in the file must need no link. If the base of an
+// operator's file was inferred, a call that leads, or may lead, to another function must leave the
+// frame unproven, unless another call links the frame.
 func TestFramesThatNoCallConnects(t *testing.T) {
 	_, returns := thisProgram(t)
 	given := verdict{image: &Image{Path: "/opt/shop", Given: true}}
@@ -320,7 +321,7 @@ func TestCallsOfLibrariesLeadElsewhere(t *testing.T) {
 	}
 }
 
-// A function is decoded once for all traces of a log, but again if the file has changed.
+// A function must be decoded once for all traces of a log, but again if the file has changed.
 func TestFunctionsAreDecodedOnce(t *testing.T) {
 	const outer, local = 0x1370, 0x13b0
 	const end = outer + 6 // after outer's call of local
@@ -338,7 +339,7 @@ func TestFunctionsAreDecodedOnce(t *testing.T) {
 	}
 }
 
-// A fault reported by a sanitizer is never inside an instruction: such an address refutes the file.
+// A sanitizer's address of a fault must refute the file if the address is inside an instruction.
 // begins lists the addresses of the instructions in the function local. A report has one of these
 // addresses, or an address one byte lower. In reports of other programs, the first frame's address
 // may be anywhere.
@@ -377,9 +378,9 @@ func TestNoFaultIsWithinAnInstruction(t *testing.T) {
 }
 
 // GCC's AddressSanitizer follows frame pointers: in a program without frame pointers, the last
-// frame of a stack may be outside the code. One such address counts neither for nor against the
-// file. These count against the file: a second, different address; an address outside the code
-// within a stack; an address outside the code from an unwinder that reads tables.
+// frame of a stack may be outside the code. One such address must count neither for nor against the
+// file. Three things must count against the file: a second, different address; an address outside
+// the code within a stack; and an address outside the code from an unwinder that reads tables.
 func TestALastFrameOutsideTheCode(t *testing.T) {
 	m, returns := thisProgram(t)
 	outside := m.lowest() + 1
@@ -417,8 +418,8 @@ func TestALastFrameOutsideTheCode(t *testing.T) {
 }
 
 // Unwinders that follow frame pointers may print a frame outside the code. If fewer than four other
-// frames follow calls, this frame refutes the file: it gets ErrNotCode, and no frame is located.
-// With four or more, it gets ErrStray, and the other frames are located.
+// frames follow calls, this frame must get ErrNotCode, and no frame may be located. If four or more
+// frames follow calls, this frame must get ErrStray, and the other frames must be located.
 func TestFramesOutsideTheCodeOfAProvedFile(t *testing.T) {
 	m, returns := thisProgram(t)
 	for calls, want := range map[int]error{1: ErrNotCode, 3: ErrNotCode, 4: ErrStray, 8: ErrStray} {
@@ -440,8 +441,8 @@ func TestFramesOutsideTheCodeOfAProvedFile(t *testing.T) {
 	}
 }
 
-// A restarted program is loaded at another address: each process has its own load bias, even if
-// their lines are mixed. A restart of symfilter keeps the biases apart.
+// If two processes have loaded a file at different addresses, each process must have its own load
+// bias, even if their lines are mixed. A restart of symfilter must keep both biases.
 func TestEachProcessHasItsLoadBias(t *testing.T) {
 	m, returns := thisProgram(t)
 	movable := *m
@@ -479,9 +480,9 @@ func TestEachProcessHasItsLoadBias(t *testing.T) {
 	}
 }
 
-// If the file of the C library is missing, a frame in it may be a signal trampoline, and a signal
-// may have interrupted the next frame. The next frame's address, without a call before it, is exact
-// if the frames after it prove its file.
+// If the file of the C library is missing, a frame in it may be a signal trampoline. The next frame
+// may then have been interrupted, so its address may follow no call. Its address must be taken as
+// exact if the frames after it prove its file.
 func TestFramesAfterASignalNeedNoLibrary(t *testing.T) {
 	m, returns := thisProgram(t)
 	for _, test := range []struct {

@@ -11,8 +11,8 @@ import (
 type verdict struct {
 	// module fields of the first frame that named the module; see verdictOfModule
 	first dialect.Frame
-	// path of a file that was tried for frames without a module; empty if a frame had named the
-	// file before
+	// path of a file that was tried for frames without a module; empty if a frame has named the
+	// file
 	unnamed string
 	image   *Image
 	file    sum // identity of the image

@@ -21,8 +21,8 @@ type check struct {
 	// the previous frame may be a trampoline; its file is missing or not proved
 	mayFault  bool
 	noLibrary bool // the file of that trampoline is missing
-	// mayFault and noLibrary are set, and the address follows no call: the address is exact if the
-	// file is proved
+	// mayFault and noLibrary are set, and the address follows no call; if the file is proved, the
+	// address is exact
 	faults     bool
 	trampoline bool // the frame is in a signal trampoline, to which a signal handler returns
 	// the address is outside the code, which is normal for the last frame of a frame-pointer
@@ -66,7 +66,8 @@ var comparison = []func(c *check, t *Trace, f *Frame) bool{
 	(*check).compareCall,
 }
 
-// compare checks f, and reports whether the next frame of its stack was interrupted by a signal.
+// compare checks f, step by step. It reports whether a signal has interrupted the next frame of the
+// stack.
 func (c *check) compare(t *Trace, f *Frame) (interrupts bool) {
 	if f.Kernel != nil {
 		c.runInKernel(f)
@@ -125,8 +126,8 @@ func (c *check) adjustToMachine(_ *Trace, f *Frame) bool {
 	return c.err == nil
 }
 
-// compareWithoutFile ends the comparison if no file is open, but only a build ID is known, which
-// identifies the file.
+// compareWithoutFile ends the comparison if no file is open. The build ID in the log then
+// identifies the file, so it sets only the address to look up and the signal.
 func (c *check) compareWithoutFile(_ *Trace, f *Frame) bool {
 	m := c.of.image
 	if m.File != nil {

@@ -188,8 +188,8 @@ func (t *Trace) compareAll(frames []*Frame, of []*verdict) []check {
 	return checks
 }
 
-// follow sets the fields of c that depend on the previous frame. The second argument is the check
-// of the previous frame, and the third is that frame.
+// follow sets the fields of c that depend on the previous frame. The parameters before and of are
+// the check of the previous frame, and that frame itself.
 func (c *check) follow(f *Frame, before *check, of *Frame) {
 	c.called = c.called || f.Number == of.Number+1 && before.located()
 	if c.mayFault = before.mayBeTrampoline(of); c.mayFault {
@@ -234,13 +234,13 @@ func (t *Trace) concludeAll(frames []*Frame, checks []check) {
 	}
 }
 
-// mapped counts the frames that only old maps locate: frames that agree with the files of the maps,
-// and frames that contradict these files.
+// A mapped counts frames that only old maps locate. agree counts frames that agree with the file of
+// their map, and fail counts frames that contradict it.
 type mapped struct{ agree, fail int }
 
-// weighMaps refuses frames whose module is known only from maps of an earlier trace, which may be
-// another process's. It refuses none if enough frames agree with the maps and no frame contradicts
-// them.
+// weighMaps sets ErrOldMaps for frames that only the maps of an earlier trace locate, since these
+// maps may be another process's. It accepts the maps if enough frames agree with their files, and
+// no frame contradicts them.
 func (t *Trace) weighMaps(frames []*Frame, checks []check, facts *dialect.Facts) {
 	if _, old := facts.MapsOf(); !old {
 		return
@@ -283,8 +283,9 @@ func (t *Trace) EndStack() {
 	t.stack.Stack++
 }
 
-// Lasts returns the number of log lines for which the trace is kept after its last frame. If frames
-// name their process, as in reports of Valgrind, errors are far apart, so the number is larger.
+// Lasts returns how many lines of the log may follow the last frame before the trace ends. The
+// number is larger if frames name their process, as in reports of Valgrind, where errors are far
+// apart.
 func (t *Trace) Lasts() int64 {
 	if t.apart {
 		return dialect.FactLines
@@ -292,8 +293,8 @@ func (t *Trace) Lasts() int64 {
 	return dialect.WindowLines
 }
 
-// Apart reports whether frames name their process. Such a trace may be long: it has all errors of a
-// process.
+// Apart reports whether the frames of the trace name their process. Such a trace may be long, since
+// it has all errors of a process.
 func (t *Trace) Apart() bool { return t.apart }
 
 // assign sets the module fields of f from facts in the lines around it, and from its process's

@@ -27,7 +27,7 @@ const (
 	sureCalls = 4
 )
 
-// A moved is the evidence in a trace for the load bias of a kernel.
+// A moved holds what a trace shows about the load bias of a kernel.
 type moved struct {
 	bias    uint64
 	known   bool
@@ -151,8 +151,8 @@ func (t *Trace) tryMoves(m *Image, k *moved, f *Frame) {
 	}
 }
 
-// fits reports whether, with this bias, all return addresses in the code, and at least sureCalls,
-// follow a call.
+// fits reports whether the return addresses support this bias. Each one that is in the file's code
+// must follow a call, and there must be at least sureCalls of them.
 func (k *moved) fits(file *object.File, bias uint64) bool {
 	calls := 0
 	for _, addr := range k.returns {
@@ -201,8 +201,9 @@ func (c *check) runAtAddress(f *Frame) {
 	}
 }
 
-// ofSeveral returns the function at f's address among several functions with the name and size in
-// f. Its err is ErrSizes if no function is at the address, or if the kernel's load bias is unknown.
+// ofSeveral is called if several functions in the file have the name and size in f. It returns the
+// one at f's address. Its err is ErrSizes if no function is at the address, or if the kernel's load
+// bias is unknown.
 func (v *verdict) ofSeveral(f *Frame) (found sized) {
 	found.err = ErrSizes
 	if f.Load == nil {

@@ -18,13 +18,15 @@ const (
 	maxSized = 1 << 16
 )
 
-// A sizedName is the name of a function and its logged size: the distance to the next symbol.
+// A sizedName is the name of a function and its size as the kernel logs it: the distance to the
+// next symbol.
 type sizedName struct {
 	name string
 	size uint64
 }
 
-// A sized is the result of the search in a file for a function with a logged name and size.
+// A sized is a function in a file that has a logged name and size. If no function or several have
+// them, err is set.
 type sized struct {
 	addr, size uint64 // address of its code in the file; size is 0 if unknown
 	unsure     bool   // the size proves nothing
@@ -35,7 +37,8 @@ type sized struct {
 // maxKnown bounds the kernel frames whose locations are remembered.
 const maxKnown = 1 << 12
 
-// known has the locations of frames of one kernel, by Frame.Key.
+// A known stores the locations of frames that were judged in one kernel. The keys of places are
+// Frame.Key.
 type known struct {
 	release string
 	id      buildid.ID
@@ -43,8 +46,8 @@ type known struct {
 	refuted bool // a file was refuted
 }
 
-// PlaceKnown reports whether the Trace has judged f, a kernel frame, before, and sets its Place to
-// the earlier result.
+// PlaceKnown sets the Place of f to an earlier result. It reports whether the Trace has judged the
+// same kernel frame before.
 func (t *Trace) PlaceKnown(f *Frame) bool {
 	if f.Kernel == nil || f.Key == 0 || len(t.known.places) == 0 || f.Kernel.Release != t.known.release || f.Kernel.ID != t.known.id {
 		return false

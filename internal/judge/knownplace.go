@@ -45,9 +45,9 @@ func (e *election) isInterrupted(i int, bias uint64) bool {
 // follows reports whether outer may be the caller of inner, the previous frame of the log.
 func follows(outer, inner *Frame) bool { return outer.Number < 0 || outer.Number == inner.Number+1 }
 
-// startBits returns the weight, in bits, of frame i if it is in the code at which the program
-// begins, or in main. All frames further out than main must be in other files or in that code. Any
-// other frame has weight 0.
+// startBits returns the weight, in bits, of frame i if it is at the beginning of the program: in
+// the entry code, or in main. If a frame further out than main is in the file, but not in the entry
+// code, main has weight 0. Any other frame has weight 0.
 func (e *election) startBits(i int, bias uint64) float64 {
 	f := e.frames[i]
 	if e.isEntry(f, bias) {

@@ -49,8 +49,8 @@ func startedAt(t *testing.T, path string) (g *callGraph, entry uint64, inMain []
 	return g, entry, inMain
 }
 
-// A stack that ends at the program's entry needs fewer frames. Between the entry and main are
-// frames of the C library.
+// A stack that ends at the program's entry must need fewer frames to prove the base. In the test,
+// frames of the C library are between the entry and main.
 func TestTheEntryShowsTheBase(t *testing.T) {
 	g, entry, inMain := startedProgram(t)
 	rng := rand.New(rand.NewPCG(19, 20))
@@ -100,7 +100,7 @@ func TestTheEntryOfAnotherProgramShowsNoBase(t *testing.T) {
 }
 
 // In a file with a signal trampoline, such as libc, the frame that the signal has interrupted
-// follows no call, and does not refute the base.
+// follows no call. This frame must not refute the base.
 func TestTheFrameAfterATrampolineRefutesNoBase(t *testing.T) {
 	testenv.OnlyOn(t, "linux/amd64") // Go's runtime has a trampoline there
 	m, returns := thisProgram(t)
@@ -136,9 +136,9 @@ func TestTheFrameAfterATrampolineRefutesNoBase(t *testing.T) {
 	}
 }
 
-// In another build of a program, whose code has moved from some function on, the frames before that
-// function may prove a base. Then few of the moved frames, which follow a call by coincidence, get
-// a name.
+// In another build of a program, all code after some function may have moved. Frames before that
+// function may then prove a base. Only few stacks may have a moved frame with a wrong name, since
+// such a frame follows a call only by coincidence.
 func TestFramesOfAnotherBuildGetFewWrongNames(t *testing.T) {
 	testenv.OnlyOn(t, "linux/amd64")
 	home, err := os.UserHomeDir()

@@ -21,7 +21,7 @@ type KnownStack struct {
 	apart   bool
 }
 
-// A knownModule is the evidence of a stack about one module.
+// A knownModule has the evidence from a known stack for the file of one module.
 type knownModule struct {
 	key        moduleKey
 	file       sum
@@ -80,8 +80,8 @@ func (t *Trace) Known(frames []*Frame, from, to int) *KnownStack {
 	return k
 }
 
-// agrees reports whether f is located, and affects other frames only by adding evidence for its
-// file.
+// agrees reports whether f is located, and whether f affects the judgement of other frames only
+// through the evidence for its file.
 func (c *check) agrees(f *Frame) bool {
 	if f.Place.Err != nil || f.Place.Verified == "" || c.of == nil || !f.isOrdinary() || !c.isOrdinary() {
 		return false
@@ -226,8 +226,8 @@ func (t *Trace) locatesAll(stacks []*KnownStack, steps int) (state StackState, o
 	return state, true
 }
 
-// again returns r as it is in the trace t: if only a trace identifies the run, t replaces that
-// trace.
+// again returns the run in t that corresponds to r, a run in an earlier trace. If only the trace
+// identifies r, the result has the number of t instead.
 func (t *Trace) again(r run) run {
 	if r.trace != 0 {
 		r.trace = t.serial

@@ -65,7 +65,7 @@ func (e *election) contradicts(outer, inner *Frame, bias uint64) bool {
 	return e.trace.leadOf(e.image, end, e.image.File.InCall(inner.Addr-bias)) == elsewhere
 }
 
-// A linkKind is the way in which a call leads to the next frame.
+// A linkKind classifies a call: whether it leads to the function of the next frame, and how.
 type linkKind int
 
 const (
@@ -74,8 +74,9 @@ const (
 	jumping           // the target jumps to the function
 )
 
-// leads reports how the call of r that ends at end leads to addr. If r jumps there, leads sets r to
-// the target, such as a function's cold part, and returns the number of r's jumps.
+// leads reports how a call leads to addr. The call ends at the address end, and its target is the
+// function r. If r jumps to code that contains addr, such as its cold part, leads sets r to this
+// code, and returns the number of r's jumps.
 func (e *election) leads(end uint64, r *codeRange, addr uint64) (how linkKind, jumps int) {
 	if r.has(addr) {
 		return calling, 0
@@ -95,9 +96,9 @@ func (e *election) leads(end uint64, r *codeRange, addr uint64) (how linkKind, j
 	return how, jumps
 }
 
-// refine adds bits to in, the inference for the best bias. It adds them if calls that lead to the
-// called frame are rarer in this file than their weights assume. It ends when its work reaches
-// most, and returns the work.
+// refine adds bits to in, the inference for the best bias, if calls that lead to the called frame
+// are rarer in this file than their weights assume. It ends when its work reaches the parameter
+// most. It returns its work.
 func (e *election) refine(in *Inference, most int) (work int) {
 	var voted []uint64
 	for i, f := range e.frames {

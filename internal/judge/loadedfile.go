@@ -13,7 +13,7 @@ type run struct {
 	trace   int    // number of the trace if process and bias are 0; 0 if not
 }
 
-// A usage holds the evidence about a run.
+// A usage records what stacks have shown about a run.
 type usage struct {
 	named   bool // frames were located in the file
 	refuted bool

@@ -22,9 +22,9 @@ func mapLines(m *Image, prefix, path string, bias uint64) (lines []string) {
 	return lines
 }
 
-// The maps of one process locate the frames of another process only if the frames agree with the
-// file: a bare address must follow a call. If the maps are from an earlier trace, at least
-// guessedCalls frames must agree, and no frame may contradict the file. Maps with a PID never
+// The maps of one process must locate the frames of another process only if the frames agree with
+// the file: a bare address must follow a call. If the maps are from an earlier trace, at least
+// guessedCalls frames must agree, and no frame may contradict the file. Maps with a PID must never
 // locate frames with another PID.
 func TestMapsOfAnotherProcessLocateNothing(t *testing.T) {
 	m, returns := thisProgram(t)
@@ -93,8 +93,8 @@ func TestMapsOfAnotherProcessLocateNothing(t *testing.T) {
 	}
 }
 
-// If the log has only a library's name, three calls are needed, and no address may contradict the
-// file. This machine may have another library of that name.
+// If the log has only a library's name, frames must be located only if enough of them follow a
+// call, and no address contradicts the file. This machine may have another library of that name.
 func TestLibrariesFoundByTheirNameNeedMoreProof(t *testing.T) {
 	m, returns := thisProgram(t)
 	for _, test := range []struct {

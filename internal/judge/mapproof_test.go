@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-// A mapping at a predictable address locates only stacks that prove it: another program, whose maps
-// were never read, may have been loaded at the same address.
+// A mapping at a predictable address must locate only stacks that prove it. Another program, whose
+// maps were never read, may have been loaded at the same address.
 func TestPredictableMappingsNeedProof(t *testing.T) {
 	m, returns := thisProgram(t)
 	text, _ := m.File.Section(".text")

@@ -81,7 +81,7 @@ func TestSearchesInManyShortTracesAreBoundedByTheLog(t *testing.T) {
 	}
 }
 
-// If a service crashes repeatedly, and logs ordinary lines between two crashes, each trace is
+// If a service crashes repeatedly, and logs ordinary lines between two crashes, each trace must be
 // located.
 func TestSearchesInTracesOfAServiceFindAll(t *testing.T) {
 	m, returns := thisProgram(t)
@@ -100,7 +100,7 @@ func TestSearchesInTracesOfAServiceFindAll(t *testing.T) {
 	}
 }
 
-// If a service crashes repeatedly with the same stacks, each trace is located without another
+// If a service crashes repeatedly with the same stacks, each trace must be located without another
 // search, even if no lines are between two crashes.
 func TestRepeatedTracesAreNotSearchedAgain(t *testing.T) {
 	fuzztest.WithoutRace(t)
@@ -174,8 +174,8 @@ func TestFramesBeyondTheQuotaStayRaw(t *testing.T) {
 	}
 }
 
-// The lookup of a demangled name takes a step for each symbol. If the Quota is spent, the name is
-// not looked up, and proves or refutes nothing: the frame stays unresolved.
+// The lookup of a demangled name takes a step for each symbol. If the Quota is spent, the name must
+// not be looked up, and must neither prove nor refute the file. The frame must stay unresolved.
 func TestNamesAreLookedUpWithinTheQuota(t *testing.T) {
 	path := filepath.Join("..", "..", "symbolize", "testdata", "arch", "aarch64.elf")
 	content, err := os.ReadFile(path)

@@ -95,8 +95,9 @@ func (v *verdict) weigh(file *object.File, f *Frame, called bool) {
 	}
 }
 
-// choose sets the reading. It prefers asVaddr, for newer versions, unless at least as many frames
-// contradict asVaddr as support it: a correction would make right addresses wrong.
+// choose sets the reading. It keeps asVaddr, the meaning in newer versions, if no frame contradicts
+// asVaddr, or if more frames support it than contradict it. Another reading could then replace
+// right addresses by wrong ones.
 func (v *verdict) choose() {
 	v.reading, v.unread = asVaddr, false
 	if w := &v.weighed[asVaddr]; w.failed == 0 || w.agrees() {
@@ -124,8 +125,8 @@ func (v *verdict) readAddress(f *Frame, corrected bool) (uint64, error) {
 	case !corrected || v.weighed[v.reading].calls > 0:
 		return addr, nil
 	}
-	// numbers of other modules are offsets, and no frame of this module shows a reading: all
-	// readings must give the same address
+	// No frame of this module shows how its numbers must be read, but numbers of other modules are
+	// offsets. All readings must then give the same address.
 	for as := range readings {
 		if other, ok := v.image.read(f.Value, as); ok && other != addr {
 			return 0, ErrReading

@@ -23,7 +23,8 @@ type names struct {
 	over      bool // symbols were not searched, because the Quota is spent
 }
 
-// spend takes n steps, and reports whether steps were left. Without a Quota it takes none.
+// spend subtracts n steps from the Quota. It returns false, and subtracts nothing, if no steps were
+// left. Without a Quota, it returns true.
 func (n *names) spend(steps int) bool {
 	if n.quota == nil {
 		return true

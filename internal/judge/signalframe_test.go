@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The frame that a signal has interrupted is exact even if a later call of Judge judges it, after
-// the trampoline. This happens if the writer of the log pauses between the two lines.
+// A frame that a signal has interrupted must be exact even if a later call of Judge judges it,
+// after the trampoline. This happens if the writer of the log pauses between the two lines.
 func TestTheFrameAfterATrampolineIsExactInALaterJudgement(t *testing.T) {
 	testenv.OnlyOn(t, "linux/amd64") // Go's runtime has a trampoline there
 	m, returns := thisProgram(t)

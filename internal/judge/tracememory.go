@@ -38,8 +38,8 @@ const (
 	maxJumping  = 1 << 8
 )
 
-// A recent is a map that drops old entries. It keeps at least the n entries last added or found,
-// and at most 2n. Methods get n as the argument most.
+// A recent is a map that drops old entries. Its methods have the bound most as a parameter. The map
+// keeps at least that many of the entries last added or found, and at most twice as many.
 type recent[K comparable, V any] struct{ young, old map[K]V }
 
 func (r *recent[K, V]) get(k K, most int) (v V, ok bool) {

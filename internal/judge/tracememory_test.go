@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/dialect"
 )
 
-// A repeated trace is searched once, wherever its module is loaded. It is searched again for
-// another file, and if the distances between its addresses differ.
+// A repeated trace must be searched only once, wherever its module is loaded. It must be searched
+// again for another file, and if the distances between its addresses differ.
 func TestATraceIsSearchedOnce(t *testing.T) {
 	m, returns := thisProgram(t)
 	rng := rand.New(rand.NewPCG(5, 6))
@@ -54,7 +54,7 @@ func TestATraceIsSearchedOnce(t *testing.T) {
 	}
 }
 
-// A recent keeps used entries, and forgets others.
+// A recent must keep entries that are used, and drop the rest.
 func TestMemoriesAreBounded(t *testing.T) {
 	const most = 10
 	var r recent[int, string]

@@ -35,7 +35,7 @@ func (t *Trace) placeUnnamed(frames []*Frame, verdicts []*verdict) {
 	}
 }
 
-// tries are the files that were tried for frames without a module.
+// A tries holds the results for the files that were tried for frames without a module.
 type tries struct {
 	files    []*verdict // files whose load bias is known
 	programs []*verdict // files that may contain frames with an address of an ELF file
