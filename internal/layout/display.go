@@ -8,7 +8,8 @@ import (
 var newline = []byte{'\n'}
 
 // A Display breaks lines of output at the terminal's width, and folds runs of system frames. Its
-// callers mark the parts of the current line. A nil Display is for programs: marks do nothing.
+// callers mark the parts of the current line. If the output is for programs, the Display is nil,
+// and its marking methods do nothing.
 type Display struct {
 	Style
 	fold fold
@@ -52,7 +53,8 @@ type breakPoint struct {
 	kind breakKind
 }
 
-// A breakKind is the kind of text after a breakPoint.
+// A breakKind classifies the text after a breakPoint, and so determines when the line is broken
+// there.
 type breakKind uint8
 
 const (

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// In the list, « and » surround the expected arguments of each name.
+// argumentsOf must return the text between « and » in each name, or an empty range without these
+// marks.
 func TestArgumentsOfNames(t *testing.T) {
 	for _, want := range []string{
 		"main", "f()", "f«(int)»", "f«(int)» const", "f«(void (*)(int))»", "ns::f<int (*)(int)>«(int, long)» const &",

@@ -12,7 +12,7 @@ const esc = 0x1b
 
 var markupOpen = []byte("{{{")
 
-// Colors selects the treatment of the log's colour sequences, and whether answers have colours.
+// Colors selects what happens to the colour sequences of the log, and whether answers are coloured.
 type Colors uint8
 
 const (
@@ -145,7 +145,8 @@ func WithoutColor(b []byte) []byte {
 	for t, ok := s.Next(); ok; t, ok = s.Next() {
 		if t.Kind == markup.Elem {
 			l.LogBytes(t.Raw[:len(markupOpen)])
-			// without its braces the text is not an element, so LogBytes interprets its colours
+			// Append the braces separately: then LogBytes does not see an element, and removes the
+			// colours in its text.
 			l.LogBytes(t.Raw[len(markupOpen):])
 		} else {
 			l.LogToken(&t)

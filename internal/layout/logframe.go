@@ -9,8 +9,9 @@ import (
 	"github.com/symfilter/symfilter/sgr"
 )
 
-// LogFrame appends text[from:to] of a line of the log with the frame fr. If colours are followed
-// and the line has no colour sequence, the part after the frame's start has the look in look.
+// LogFrame appends text[from:to], a part of a line of the log that contains the frame fr. If
+// colours are followed and the line has no colour sequence, the text from the frame's start on gets
+// the colour look.
 func (l *Line) LogFrame(text []byte, from, to int, fr *judge.Frame, look sgr.State) {
 	if l.Colors != Followed || l.State == look || bytes.IndexByte(text, esc) >= 0 {
 		l.LogBytes(text[from:to])
@@ -26,8 +27,8 @@ func (l *Line) LogFrame(text []byte, from, to int, fr *judge.Frame, look sgr.Sta
 	l.State = before
 }
 
-// Beside returns the look for log text beside an answer: dim in a numbered frame. Beside any other
-// frame, the look is unchanged, since the text may be part of a sentence.
+// Beside returns the colour of log text beside an answer. In a frame with a number, the text is
+// dim. In other frames the colour is unchanged, since the text may be part of a sentence.
 func (l *Line) Beside(fr *judge.Frame) sgr.State {
 	if fr.Number < 0 {
 		return l.State

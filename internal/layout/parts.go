@@ -61,8 +61,9 @@ func (l *Line) Function(name string) {
 	}
 }
 
-// FileLine appends the source file and line of a frame, with between as the separator. file is the
-// form of t.File to show. If column is set, FileLine also appends the column, if known.
+// FileLine appends the source file and line of a frame, separated by the parameter between. The
+// parameter file is the form of t.File to print. If column is set, FileLine also appends the
+// column, if known.
 func (l *Line) FileLine(t *Frame, file, between string, column bool) {
 	if t.Link != "" && l.Links {
 		l.Buf = append(append(append(l.Buf, "\x1b]8;;"...), t.Link...), "\x1b\\"...)

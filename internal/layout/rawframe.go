@@ -106,8 +106,8 @@ func (l *Line) Beneath(text []byte, fr *judge.Frame, n int) {
 	l.Mark(strings.Repeat(" ", min(max(n, 0), MaxRepeat)))
 }
 
-// EndBeneath ends a line that Beneath has begun. If the repeated text has a colour, the line ends
-// with the escape sequences that end the frame's own line.
+// EndBeneath ends a line that Beneath has begun. If the repeated text before the frame has escape
+// sequences, it appends those after the frame's last edit, which end the colours.
 func (l *Line) EndBeneath(text []byte, fr *judge.Frame) {
 	if len(fr.Edits) > 0 && fr.Start <= MaxRepeat && bytes.IndexByte(text[:fr.Start], esc) >= 0 {
 		l.Sequences(dialect.Colors(text[fr.Edits[len(fr.Edits)-1].To:]))
@@ -130,9 +130,9 @@ func Ended(text []byte) (end int) {
 	return 0
 }
 
-// AroundAnswer returns the colour sequences in text, which an answer replaces, for output before
-// and after the answer. If text has several, end is the last sequence, which ends the colours that
-// the sequences in begin have started.
+// AroundAnswer splits the colour sequences in text, which an answer replaces. begin must be printed
+// before the answer, and end after it. If text has several sequences, end is the last one, which
+// ends the colours of begin. Otherwise end is empty.
 func AroundAnswer(text []byte) (begin, end [][]byte) {
 	all := dialect.Colors(text)
 	if n := len(all) - 1; n > 0 {

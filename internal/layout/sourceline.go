@@ -107,10 +107,10 @@ func (p *SourceLines) Repeats(file string, line uint32, at int64) bool {
 	return again
 }
 
-// Below appends a source line below a frame, with its number. If number is line, the frame's own
-// line, another line with a caret below the column follows. Any other source line is dim. For each
-// line of output, Below appends eol, calls begin, which appends the text before the frame, and
-// calls end after the line.
+// Below appends a source line with its number below a frame. line is the frame's own line. If
+// number is line, a second line follows, with a caret below the column. If not, the source line is
+// dim. For each line of output, Below appends eol. It then calls begin, which appends the text
+// before the frame, and it calls end after the line.
 func (p *SourceLines) Below(l *Line, number uint32, text []byte, line, column uint32, eol []byte, begin, end func()) {
 	next := func() {
 		l.NextLine(eol)

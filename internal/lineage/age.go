@@ -47,8 +47,8 @@ func sortByAge(files []candidate, before []string, all []File) {
 	}
 }
 
-// sortByNumber sorts files as sortByAge does, by the numbers in their names. All names must have
-// one shape, the first argument.
+// sortByNumber sorts files as sortByAge does, by the numbers in their names. The parameter of is
+// the shape of all names in files.
 func sortByNumber(of string, files []candidate, before []string, all []File) {
 	var names []File
 	for _, f := range files {
@@ -65,8 +65,8 @@ func sortByNumber(of string, files []candidate, before []string, all []File) {
 	if votes == 0 {
 		votes = cmp.Or(votesOf(of, names), votesOf(of, all))
 	}
-	// a higher short number means an older file, as in logrotate's names; a later date means a
-	// younger file
+	// without any evidence: a higher short number is an older file, as in logrotate's names, and a
+	// later date is a younger file
 	if votes == 0 {
 		votes = -1
 		if name := filepath.Base(files[0].Path); len(digits(name[strings.LastIndexFunc(name, func(r rune) bool { return r < '0' || r > '9' })+1:])) > 3 {

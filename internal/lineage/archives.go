@@ -71,8 +71,9 @@ func (l *Log) unseenArchives(ctx context.Context, open Opener, beside *Family, b
 	return unseen, later
 }
 
-// mayBeOfEmpty reports whether f may be the archive of a file that got its first line only after
-// the reader had closed it. The evidence is weak: f is new, and an empty file is gone.
+// mayBeOfEmpty reports whether f may be the archive of a file that was empty when the reader closed
+// it, and got lines later. It returns true if f is a new archive, and a file from which nothing was
+// read no longer exists.
 func (l *Log) mayBeOfEmpty(beside *Family, f File) bool {
 	isGone := func(m Mark) bool { return m.Off == 0 && !beside.has(m.ID()) }
 	isOld := func(a File) bool { return a.ID == f.ID }

@@ -87,7 +87,7 @@ func (f File) fingerprint() string {
 	return string(sum[:fingerprintSize])
 }
 
-// encodeFingerprints returns the Beside of a checkpoint.
+// encodeFingerprints encodes fingerprints as the text of Entry.Beside.
 func encodeFingerprints(all []string) *string {
 	slices.Sort(all)
 	text := base64.RawStdEncoding.EncodeToString([]byte(strings.Join(slices.Compact(all), "")))

@@ -22,7 +22,8 @@ func (c failingContent) ReadAt(p []byte, off int64) (int, error) {
 	return c.modelContent.ReadAt(p, off)
 }
 
-// After a failed read, the search must be repeated: the archive may have further lines.
+// If a read fails, the search must be repeated, since the archive may have further lines. Only in a
+// damaged archive, a failed read must count as its end.
 func TestErrorsOfReadingAreNotTheEndOfAnArchive(t *testing.T) {
 	text := bytes.Repeat([]byte("one line\n"), 100)
 	plain := (&modelFile{ino: 1, data: text}).open(logPath)

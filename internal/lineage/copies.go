@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A Truncated is a followed file that was truncated while it was open.
+// A Truncated is a followed file that was truncated while it was open, with the time of the last
+// read to its end.
 type Truncated struct {
 	Content
 	Read time.Time // last read to its end

@@ -69,8 +69,8 @@ func (n Names) beginning(prefix string) Names {
 	return rest[:most]
 }
 
-// Put adds the file at path, if it is a regular file. The parameter of is the path from which
-// rotation moved the file.
+// Put adds the file at path, if it is a regular file. The parameter of is the path that the file
+// had before rotation moved it.
 func (f *Family) Put(path, of string, look LookFunc) {
 	switch c, err := look(path); {
 	case err == nil:

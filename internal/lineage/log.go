@@ -44,8 +44,8 @@ func (l *Log) Known(c Content) (from int64, known bool) {
 // A Predecessor is the file whose successors [Log.Successors] finds.
 type Predecessor struct {
 	Content // nil if the file is gone
-	// files last written before this time are older; if zero, every file without a record is
-	// younger
+	// files last written before this time are not successors; if zero, every file without a record
+	// is a successor
 	Since time.Time
 	// until Log.Begun is set, archives are not read, even if written after Since
 	LeavesArchives bool

@@ -59,8 +59,9 @@ func (m Mark) stepIn(c Content) (s Step, held bool) {
 // to m.Off. If m.Off is 0, any file has these bytes, so c must also be empty.
 func (m Mark) isOf(c Content) bool { return m.holds(c) && (m.Off > 0 || c.State().Size == 0) }
 
-// wasArchive reports whether c, which was found by m, was already an archive when m was made.
-// m.Time may then be the time of the compression, and later than the changes of younger files.
+// wasArchive reports whether the mark m is from an archive. c is the file found for m, or nil.
+// m.Time may then be the time of the compression, which may be later than the changes of younger
+// files.
 func (m Mark) wasArchive(c Content) bool {
 	return c != nil && c.State().Packed && c.State().ID.Ino == m.Ino
 }

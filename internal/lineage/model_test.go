@@ -54,7 +54,7 @@ func (f *modelFile) at(path string) File {
 	return File{Path: path, ID: ID{1, f.ino}, ModTime: time.Unix(f.mtime, 0), Size: int64(len(f.data)), Packed: f.packed, Of: logPath}
 }
 
-// look updates the known state of the file.
+// look sets the state of the open file to its present size, time and first bytes.
 func (c *modelContent) look() {
 	c.state.Size, c.state.ModTime = int64(len(c.data)), time.Unix(c.mtime, 0)
 	c.state.Head = bytes.Clone(c.data[:min(len(c.data), HeadSize)])

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Each line has names that rotation gives to the file base. Some lines end with a note, such as the
-// name of the program that rotates.
+// Each name in the list must be recognised as a name that rotation gives to the file base. The text
+// at the end of some lines is a note, such as the program that rotates.
 func TestNamesOfRotatedFiles(t *testing.T) {
 	for base, names := range map[string]string{
 		"app.log": `
