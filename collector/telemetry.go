@@ -31,7 +31,8 @@ const (
 
 var evictionNames = [evictions]string{"idle", "limit", "refused"}
 
-// telemetry holds the counts of the processors of a configuration. Many goroutines may use it.
+// telemetry counts what the processors of one configuration have done, and logs their problems.
+// Many goroutines may use it.
 type telemetry struct {
 	shared  *shared
 	log     *zap.Logger
@@ -213,8 +214,8 @@ func (t *telemetry) storageFailed(what string, err error) {
 	}
 }
 
-// drop counts a process that is not remembered. It also logs a reached limit, at most once a
-// minute.
+// drop counts a process that loses its context or gets none, under the given reason. It also logs a
+// reached limit, at most once a minute.
 func (t *telemetry) drop(why eviction) {
 	t.evicted[why].Add(1)
 	if why == evictedIdle {

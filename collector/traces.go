@@ -6,8 +6,8 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// traces filters several records of a stream as the lines of one log, and gives each record its
-// lines. It is a [filter.Printer].
+// traces filters several texts of a stream as the lines of one log, and replaces each text with its
+// part of the output. It is a [filter.Printer].
 type traces struct {
 	w     *worker
 	lines *filter.Lines
@@ -21,7 +21,7 @@ type traces struct {
 	complete []bool   // the text ends with its own line end
 }
 
-// output has the number of a line, and the end of its output.
+// An output is a printed line: its number in the log, and the offset of its end in the output.
 type output struct {
 	number int64
 	end    int

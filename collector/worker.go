@@ -201,8 +201,8 @@ func (w *worker) add(t text, b []byte, at int) {
 	w.link(p, t)
 }
 
-// kinds reports whether b may have a frame of a raw backtrace, or else an unclosed element. at
-// is the index of the first mark in b.
+// kinds examines the marks of b; at is the offset of the first one. raw is set if b may have a
+// frame of a raw backtrace. Otherwise, unclosed is set if b ends within an element.
 func kinds(b []byte, at int) (raw, unclosed bool) {
 	for at < len(b) {
 		if !bytes.HasPrefix(b[at:], open) {

@@ -319,7 +319,7 @@ func verify(f *os.File, size int64, id buildid.ID) error {
 	case errors.Is(err, buildid.ErrNoID):
 		return err
 	case err != nil:
-		// or a read error, which passing recognizes
+		// err may be a read error: it is wrapped, so that passing can recognize it
 		return fmt.Errorf("incomplete ELF file: %w", lastError(err))
 	case got != id:
 		return &otherBuildError{got}

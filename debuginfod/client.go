@@ -32,7 +32,8 @@ type Client struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	running sync.WaitGroup
-	// slots of flights, by the number of servers that a request has passed
+	// slots for downloads at the same time; the index is the number of servers that a request has
+	// passed
 	slots [MaxForwarded + 1]chan struct{}
 
 	mu      sync.Mutex
@@ -156,7 +157,7 @@ func (c *Client) Find(ctx context.Context, q buildid.Query, note func(buildid.At
 	return nil, fmt.Errorf("debuginfod: build ID %s: %w", q.ID, fs.ErrNotExist)
 }
 
-// A failedError reports a failed search: the file may exist.
+// A failedError reports a search in which at least one server failed, so the file may exist.
 type failedError struct {
 	reason string
 	missed bool // a server answered that it has no such file
@@ -183,7 +184,7 @@ func (c *Client) find(ctx context.Context, k key, name string, note func(buildid
 	return c.join(ctx, k, name, note)
 }
 
-// lookUp searches the cache for k. The error is about the whole cache.
+// lookUp searches the cache for k. It returns an error only if the whole cache cannot be used.
 func (c *Client) lookUp(k key) (*buildid.File, look, error) {
 	root, err := c.cache.open()
 	if err != nil {
@@ -197,7 +198,8 @@ func (c *Client) lookUp(k key) (*buildid.File, look, error) {
 	return f, l, nil
 }
 
-// remembered returns the Attempt for a remembered miss, and counts its build ID.
+// remembered returns the Attempt that reports a miss from the cache. It also adds k's build ID to
+// c.recalled, up to maxHeld IDs.
 func (c *Client) remembered(k key, l look) buildid.Attempt {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -83,7 +83,8 @@ const (
 	keepFreeMost = 1 << 30 // but at most this many bytes
 	roomEvery    = 1 << 20 // bytes written between two checks of the free space
 
-	// time to read the rest of an error answer and reuse the connection; a new one takes as long
+	// maximum time to read the rest of an error answer, so that the connection can be reused; a new
+	// connection takes about as long
 	drainFor   = 250 * time.Millisecond
 	retryFirst = 250 * time.Millisecond // before the first retry, jittered, then doubling
 	retryMost  = 5 * time.Second        // between retries

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/debuginfod"
 )
 
-// A debug file is fetched once; then it is in the cache.
+// The first search fetches a debug file from the server. The second search finds it in the cache.
 func ExampleClient_Find() {
 	const id = "779e1ed32e11627838c3d1658cabab0af2a008bd"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -31,7 +31,7 @@ func failuref(format string, args ...any) *failure {
 	return &failure{reason: fmt.Sprintf(format, args...)}
 }
 
-// causes of a canceled request
+// reasons why the client cancels a request
 var (
 	errSlow  = errors.New("too slow")
 	errTotal = errors.New("took too long")
@@ -41,8 +41,8 @@ var (
 // ErrClosed is returned if the Client was closed before the file was received.
 var ErrClosed = errors.New("debuginfod: the client is closed")
 
-// failed returns the failure for err, the error of a request. The request was made at the time
-// began, and ctx is its context. body is set if a part of the answer's body was received.
+// failed converts err, the error of a request, into a failure. ctx is the context of the request,
+// and began is its start time. body is set if a part of the answer's body was received.
 func (c *Client) failed(ctx context.Context, err error, began time.Time, body bool) *failure {
 	var redirect *redirectError
 	var certificate *tls.CertificateVerificationError

@@ -86,7 +86,7 @@ func elfFile(id buildid.ID, size int) []byte {
 	return b
 }
 
-// A fake is a debuginfod server with the answers that a test gives it, and a list of the requests.
+// A fake is a debuginfod server for tests. The test sets its answers; paths lists the requests.
 type fake struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -228,7 +228,7 @@ func within(t testing.TB, d time.Duration, f func()) {
 	}
 }
 
-// quiet is a log for servers whose clients are meant to fail.
+// quiet returns a logger that drops the error messages of test servers whose clients must fail.
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // query returns the query for the debug file of the n-th ID.

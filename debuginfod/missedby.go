@@ -97,8 +97,8 @@ func (l *look) missOf(s *server) (m serverMiss, ok bool) {
 	return serverMiss{}, false
 }
 
-// recall makes a contender final if the record of the miss l has its server's answer, and the
-// answer has not expired.
+// recall marks contenders that need no request: l, a miss in the cache, has an unexpired answer of
+// their server.
 func (c *Client) recall(all []*contender, l look) {
 	if !l.miss || c.o.AskAgain {
 		return
@@ -111,7 +111,8 @@ func (c *Client) recall(all []*contender, l look) {
 	}
 }
 
-// answered describes a remembered answer: its age, and how long it is still believed.
+// answered returns a text with the age of a remembered answer, and the time for which it is still
+// believed.
 func answered(at time.Time, missFor time.Duration) string {
 	age := max(time.Since(at), 0)
 	return fmt.Sprintf("the server answered %v ago, and is not asked again for %v", age.Round(time.Second), max(missFor-age, 0).Round(time.Second))

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// missFor returns how long a miss is valid.
+// missFor returns the duration for which a miss is believed: cache_miss_s, or its default.
 func (c *diskCache) missFor() time.Duration {
 	root, err := c.open()
 	if err != nil {

@@ -27,7 +27,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A peer is a connection whose remote address is addr, the address that a zone has for its host.
+// A peer is a connection that reports addr as its remote address: the address to which a zone
+// resolved the host.
 type peer struct {
 	net.Conn
 	addr net.Addr
@@ -35,8 +36,9 @@ type peer struct {
 
 func (p peer) RemoteAddr() net.Addr { return p.addr }
 
-// A zone resolves names to a test's addresses. Each lookup of a name returns its next address, or
-// again the last one. Connections always go to the test's server on the port of the name.
+// A zone resolves names to a test's addresses. Each lookup of a name returns its next address;
+// further lookups repeat the last one. All connections go to the test's server on this machine, at
+// the requested port.
 type zone struct {
 	mu    sync.Mutex
 	names map[string][]string
@@ -55,7 +57,7 @@ func (z *zone) lookup(name string) string {
 	return all[0]
 }
 
-// use makes c resolve names by z, and trust the certificate of s.
+// use makes c resolve names with z, and trust the certificate of s.
 func (z *zone) use(c *Client, s *httptest.Server) {
 	pool := x509.NewCertPool()
 	pool.AddCert(s.Certificate())

@@ -345,8 +345,8 @@ func misses(all []*contender) (some []serverMiss) {
 	return some
 }
 
-// verdicts stores the final answers about k, and returns an Attempt for each contender with an
-// outcome.
+// verdicts stores the servers' final answers about k. It returns an Attempt for each contender that
+// answered or failed.
 func verdicts(all []*contender, k key, missFor time.Duration) []buildid.Attempt {
 	var notes []buildid.Attempt
 	now := time.Now()

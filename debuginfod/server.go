@@ -106,8 +106,8 @@ func (b *breaker) bad(now time.Time, retryAfter time.Duration) {
 	}
 }
 
-// allow reports whether the breaker allows a request. If the breaker refuses it, said is the
-// reason.
+// allow reports whether the breaker allows a request. If it refuses the request, the returned
+// string is the reason.
 func (s *server) allow(now time.Time) (said string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

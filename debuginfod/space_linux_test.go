@@ -13,7 +13,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A file that does not fit into the cache is used but not kept; no part of it remains in the cache.
+// A file that does not fit into the cache must be used, but not kept. No part of it may remain in
+// the cache.
 func TestENOSPC(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -54,7 +55,7 @@ func TestENOSPC(t *testing.T) {
 	}
 }
 
-// A download leaves space on a file system for other programs.
+// Downloads must leave space on the file system for other programs.
 func TestSomeRoomIsLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -83,7 +84,7 @@ func TestSomeRoomIsLeft(t *testing.T) {
 	}
 }
 
-// If the cache cannot be written, its files are used. New files are used, but not kept.
+// Files in a read-only cache must be used. New files must be used, too, but not kept.
 func TestReadOnlyCacheIsRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -107,7 +108,7 @@ func TestReadOnlyCacheIsRead(t *testing.T) {
 	}
 }
 
-// If a file cannot be stored anywhere, the error reports that and is not a miss.
+// If a file cannot be stored anywhere, the error must report that, and must not be a miss.
 func TestNowhereToKeepAFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m,mode=0700"); err != nil {

@@ -218,7 +218,8 @@ func (s *spool) finish(modified time.Time) error {
 	return err
 }
 
-// A shared is an open file that several callers read. Each caller has a ref.
+// A shared is an open file that several callers read. It is closed when the last caller's ref is
+// closed.
 type shared struct {
 	f           *os.File
 	size        int64
