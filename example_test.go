@@ -13,8 +13,9 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A log is printed with its addresses symbolized. The debug files of this example are in the
-// repository; those of a program would be in the system's folder, or come from DEBUGINFOD_URLS.
+// Example filters a log, and prints it with the addresses symbolized. Its debug files are in the
+// repository. Those of your program may be in the system's folder, or come from the servers in
+// DEBUGINFOD_URLS.
 func Example() {
 	o := symfilter.Defaults()
 	o.Symbols.DebugDirs = []string{"testdata/debug"}
@@ -31,7 +32,7 @@ func Example() {
 	//         #0    0x0000555555555df8 int inventory::run<main::$_1>(main::$_1) /src/inventory/main.cc:40:19 (inventory+0x1df8)
 }
 
-// One address of one build is looked up.
+// Lookup returns the frames at one address of one build.
 func ExampleOpened_Lookup() {
 	opened, err := symfilter.Symbols{DebugDirs: []string{"testdata/debug"}, NoCache: true}.Open()
 	if err != nil {

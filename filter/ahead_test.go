@@ -60,8 +60,8 @@ func testdataSymbolizer(t *testing.T) (*symbolize.Symbolizer, []string) {
 	return s, ids
 }
 
-// The output is the same with and without the ahead, in every format, even if modules change within
-// a block.
+// The output must be the same with and without the look-ahead, in every format, even if modules
+// change within a block.
 func TestResolvingAheadChangesNothing(t *testing.T) {
 	s, ids := testdataSymbolizer(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -111,8 +111,8 @@ func TestResolvingAheadChangesNothing(t *testing.T) {
 	}
 }
 
-// An mmap element after frames in the same line changes the space while workers may resolve the
-// frames ahead. The race detector reports a space that is changed while workers read it.
+// The space must not change while workers read it: the race detector would report that. In the log,
+// mmap elements follow frames in the same line, and workers may resolve these frames ahead.
 func TestNothingIsResolvedAheadWhileTheSpaceChanges(t *testing.T) {
 	s, ids := testdataSymbolizer(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
@@ -136,7 +136,7 @@ func TestNothingIsResolvedAheadWhileTheSpaceChanges(t *testing.T) {
 	}
 }
 
-// The answers of an ahead for one block take at most 1/aheadShare of the Cache's budget.
+// The answers found ahead for one block must take at most 1/aheadShare of the Cache's budget.
 func TestWhatIsFoundAheadIsBounded(t *testing.T) {
 	a := &ahead{block: []byte("{{{bt:0:0x5ffff0:pc}}}\n"), part: aheadLeast, cached: NewCache(4000)}
 	a.size.Store(1001)

@@ -13,7 +13,7 @@ import (
 
 const bareModule = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n"
 
-// Output and counts are the same with and without bareLines.
+// The output and the counts must be the same with and without bareLines.
 func TestBareLinesAreFilteredAsOthers(t *testing.T) {
 	frames := strings.Repeat("{{{bt:0:0x50017a}}}\n{{{bt:1:0x50017a:ra}}}\n{{{bt:2:0x50018d:pc}}}\n{{{bt:10000:0x50018d:pc}}}\n", 3)
 	for name, log := range map[string]string{
@@ -55,7 +55,7 @@ func TestBareLinesAreFilteredAsOthers(t *testing.T) {
 	}
 }
 
-// Frames at a hot address take the fast path, and allocate nothing.
+// Frames at a recently resolved address must take the fast path, and must not allocate memory.
 func TestHotBareLinesTakeNoMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	f := New(io.Discard, Options{Symbolizer: testSymbolizer(t), Patience: patient})
@@ -78,7 +78,7 @@ func TestHotBareLinesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// bareFrame either reads a line as package markup does, or rejects it.
+// bareFrame must read a line as package markup does, or reject it.
 func FuzzBareFrame(f *testing.F) {
 	for _, line := range []string{
 		"{{{bt:0:0x1}}}\n", "{{{bt:9999:0x0123456789abcdef:ra}}}\n", "{{{bt:007:0xABCDEF:pc}}}\n", "{{{bt:1:0x1:ra:text}}}\n",

@@ -11,7 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A line whose filtering panics is printed unchanged; other lines are not affected.
+// If filtering a line panics, the line must be printed unchanged, and other lines must not be
+// affected.
 func TestAPanicCostsOneLine(t *testing.T) {
 	const head = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n"
 	const in = head + "before\n{{{symbol:_Z1fv}}} {{{pc:nonsense}}} \x1b[31mred\n{{{symbol:_Z1gv}}}\nafter\n"
@@ -57,7 +58,7 @@ func TestAPanicCostsOneLine(t *testing.T) {
 	}
 }
 
-// If the filtering of every line panics, no text is lost, whatever the lengths of the lines.
+// If filtering panics for every line, no text may be lost, whatever the lengths of the lines.
 func TestPanicsLoseNoText(t *testing.T) {
 	line := strings.Repeat("{{{symbol:_Z1fv}}}text ", 20_000) + "\n"
 	in := strings.Repeat("plain\n"+line, 3)
@@ -92,8 +93,8 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { panic("broken writer") }
 
-// Streams that share a symbolizer and a cache do not share their contexts: in each stream, the same
-// module number and the same address belong to another build.
+// Streams that share a symbolizer and a cache must not share their contexts. In each stream, the
+// same module number and the same address belong to another build.
 func TestStreamsAreIsolated(t *testing.T) {
 	const lines = 2000
 	symbolizer, cache := testSymbolizer(t), NewCache(0)

@@ -169,7 +169,7 @@ func TestContextIsPlainJSON(t *testing.T) {
 	}
 }
 
-// A Filter without ProcessKey restores only the process without a key.
+// A Filter without ProcessKey must restore only the process without a key.
 func TestContextWithoutProcessKeys(t *testing.T) {
 	const maps = "{{{module:0:a:elf:aa}}}{{{mmap:0x1000:0x1000:load:0:rx:0x0}}}\n"
 	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\d+) `)})
@@ -186,7 +186,8 @@ func TestContextWithoutProcessKeys(t *testing.T) {
 	}
 }
 
-// A process at its limits, or at an eighth of them without TEST_LONG=1, is saved and restored.
+// A process at its limits must be saved and restored. Without TEST_LONG=1, the process is at an
+// eighth of its limits.
 func TestContextIsBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	f := New(io.Discard, Options{})
@@ -216,7 +217,7 @@ func TestContextIsBounded(t *testing.T) {
 	}
 }
 
-// A context over its budget omits the processes that have been idle longest.
+// If a context would exceed its budget, it must omit the processes that have been idle longest.
 func TestContextLeavesOutIdleProcesses(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	f := New(io.Discard, Options{ProcessKey: regexp.MustCompile(`^(\d+) `)})
@@ -243,7 +244,7 @@ func TestContextLeavesOutIdleProcesses(t *testing.T) {
 	}
 }
 
-// Restore returns the reason why it refuses a context, and leaves the Filter unchanged.
+// Restore must return the reason why it refuses a context, and must leave the Filter unchanged.
 func TestRestoreRefusesOthers(t *testing.T) {
 	of := func(members string) string { return `{"v":2,"line":0,"process":{}` + members + `}` }
 	in := func(members string) string { return `{"v":2,"line":0,"process":{` + members + `}}` }
@@ -299,7 +300,7 @@ func TestRestoreRefusesOthers(t *testing.T) {
 	}
 }
 
-// A Context reads the JSON of another Context. If the JSON is damaged, the Context is unchanged.
+// A Context must read the JSON of another Context. Damaged JSON must leave the Context unchanged.
 func TestContextOfAProcess(t *testing.T) {
 	f := New(io.Discard, Options{})
 	io.WriteString(f, "{{{module:0:a:elf:aa}}}{{{mmap:0x1000:0x1000:load:0:rx:0x0}}}{{{module:0:b:elf:bb}}}{{{mmap:0x1800:0x1000:load:0:rx:0x0}}}\n{{{hexdict: A: 1\n")
@@ -323,7 +324,7 @@ func TestContextOfAProcess(t *testing.T) {
 	}
 }
 
-// A held module line is printed even if the output format changes between two runs.
+// A held module line must be printed even if the output format changes between two runs.
 func TestHeldLineGoesOnInAnotherOutput(t *testing.T) {
 	text, object := Options{}, Options{Output: JSON}
 	for _, test := range []struct {

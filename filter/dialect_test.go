@@ -33,7 +33,7 @@ func resolvingDialects(t testing.TB) Options {
 	return o
 }
 
-// A backtrace without any resolved frame is printed byte by byte.
+// A backtrace without any resolved frame must be printed unchanged, byte by byte.
 func TestUnresolvedBacktracesAreUntouched(t *testing.T) {
 	none := symbolize.New(symbolize.Options{})
 	defer none.Close()
@@ -137,7 +137,7 @@ func linesOf(lines []string, firmware bool) []string {
 	return names
 }
 
-// Bits of the argument mode of FuzzDialect.
+// Bits of FuzzDialect's argument mode.
 const (
 	modeKeepRaw  = 1 << iota
 	modeFirmware // the files are of firmware
@@ -188,9 +188,9 @@ func dialectSeeds(f *testing.F) {
 	}
 }
 
-// FuzzDialect checks that no log changes if nothing in it is resolved. Another filter does not
-// change a filtered log, and blocks of any size give the same output. JSON has the text, and the
-// work is linear. For speed, each input gets only one of the last four checks, which mode chooses.
+// FuzzDialect checks that no log changes if nothing in it is resolved. It also makes one of four
+// checks, which mode chooses, since all four would be slow. A second filter changes nothing; blocks
+// of any size give the same output; JSON has the text; the work is linear.
 func FuzzDialect(f *testing.F) {
 	dialectSeeds(f)
 	firmware := []Image{{Path: filepath.Join(recordedFirmware, "riscv.elf")}, {Path: filepath.Join(recordedFirmware, "cortexm.elf")}}
@@ -241,8 +241,9 @@ func FuzzDialect(f *testing.F) {
 	})
 }
 
-// Another filter does not change a filtered log, blocks of any size give the same output, and JSON
-// has the text. FuzzDialect checks this for parts of the samples, this test for whole samples.
+// A second filter must not change a filtered log. Blocks of any size must give the same output, and
+// JSON must have the text. FuzzDialect checks this for parts of the samples, this test for whole
+// samples.
 func TestSamplesInBlocksTwiceAndAsJSON(t *testing.T) {
 	schema := loadSchema(t)
 	for i, log := range logtest.Samples(t, "../internal/dialect/testdata/*.txtar") {
@@ -276,7 +277,8 @@ func TestFramesOfBacktracesMatchTheSchema(t *testing.T) {
 	}
 }
 
-// A panic in package dialect or judge costs only the answers of a line or of a trace.
+// A panic in package dialect or judge must cost only the answers of a line or of a trace, and must
+// be reported.
 func TestFaultsOfDialectsCostAnswers(t *testing.T) {
 	const log = "one\n/opt/shop/libledger.so(+0x1154) [0x7f31c2a01154]\ntwo\n"
 	for name, fail := range map[string]func(*Filter){

@@ -15,7 +15,8 @@ import (
 	"github.com/symfilter/symfilter/internal/logtest"
 )
 
-// An absolute path is shown without .. elements in any form of Paths, a relative path unchanged.
+// An absolute path must be shown without .. elements in any form of Paths. A relative path must be
+// shown unchanged.
 func TestAbsolutePathsAreShownWithoutParents(t *testing.T) {
 	for path, want := range map[string]string{
 		"/build/gcc-12/build/libsanitizer/asan/../../../src/libsanitizer/asan/asan_new.cpp": "/build/gcc-12/src/libsanitizer/asan/asan_new.cpp",

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// DumpFile is not called after it has returned false, since each call costs a copy of the context.
+// DumpFile must not be called after it has returned false, since each call costs a copy of the
+// context.
 func TestNoDumpIsBuiltInVain(t *testing.T) {
 	const wanted = 3
 	got := 0

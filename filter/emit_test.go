@@ -94,7 +94,7 @@ func TestHeldAndInDict(t *testing.T) {
 	}
 }
 
-// Emit's error is returned, and Emit is not called again.
+// An error of Emit must be returned, and Emit must not be called again.
 func TestErrorsOfEmitAreReturned(t *testing.T) {
 	full := errors.New("full")
 	calls := 0

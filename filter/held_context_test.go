@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Only processes with modules or maps are counted. SetLimits takes effect in the middle of a log.
+// Only processes with modules or maps may be counted. A new limit must take effect in the middle of
+// a log.
 func TestHeldProcessesAreCounted(t *testing.T) {
 	key, err := ProcessKey(`^\[(\d+)\]`)
 	if err != nil {

@@ -19,8 +19,8 @@ func liveBytes() int {
 	return int(m.HeapAlloc)
 }
 
-// The memory for a log does not grow with its length, the length of a trace, or the number of lines
-// after a header that promises maps. Nor does it grow with the number of processes, modules or
+// The memory for a log must not grow with its length, the length of a trace, or the number of lines
+// after a header that promises maps. Nor may it grow with the number of processes, modules or
 // frames of a line. Without TEST_LONG=1, the logs have a fifth of the lines.
 func TestLogsTakeBoundedMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)

@@ -59,7 +59,8 @@ func FuzzHexDict(f *testing.F) {
 	})
 }
 
-// A hexdict without an end is closed at its limit, and takes no more memory than the limit.
+// A hexdict without an end must be closed at its limit. Until then, it may hold no more text than
+// the limit and one line.
 func TestUnclosedHexDictIsBounded(t *testing.T) {
 	var b bytes.Buffer
 	f := New(&b, Options{})
@@ -79,8 +80,8 @@ func TestUnclosedHexDictIsBounded(t *testing.T) {
 	}
 }
 
-// A value without a name in a hexdict may be a number. It does not count as unresolved in the total
-// or for its module.
+// A value without a name in a hexdict must not count as unresolved, in total or for its module: the
+// value may be a number.
 func TestValuesOfHexdictsAreNotCounted(t *testing.T) {
 	f := New(io.Discard, Options{})
 	io.WriteString(f, dictHead+"{{{hexdict: RIP: 0x500180 RSP: 0x501004}}}\n{{{pc:0x500190:pc}}}\n{{{hexdict: RIP: 0x500180}}}\n")

@@ -27,7 +27,8 @@ func hotFrameLog() string {
 	return b.String()
 }
 
-// newHotPair returns a pair of Filters with repeats; the second has no fast path for frames.
+// newHotPair returns a pair in which both Filters take repeats, but only the first has the fast
+// path for hot frames.
 func newHotPair(t *testing.T, whole bool) *pair {
 	// separate Symbolizers: with a shared one, a name would cost steps only in the first Filter
 	p, other := newPair(t, whole), newPair(t, whole)
@@ -36,7 +37,8 @@ func newHotPair(t *testing.T, whole bool) *pair {
 	return p
 }
 
-// The output is the same with and without hotFrames, whatever lines are between the hot frames.
+// The output must be the same with and without hotFrames, whatever lines are between the hot
+// frames.
 func TestHotFramesChangeNothing(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const hot = "    #1 0x55d01234017a  (/opt/shop/a.out+0x40017a) (BuildId: a0a1a2a3a4a5a6a7)\n"

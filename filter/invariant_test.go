@@ -182,7 +182,8 @@ func TestPromptIsPassedOn(t *testing.T) {
 	}
 }
 
-// A line longer than 1 MiB is not interpreted, and only its first MiB is buffered.
+// A line longer than 1 MiB must not be interpreted, and little more than its first MiB may be
+// buffered.
 func TestLongLinesPassThrough(t *testing.T) {
 	const size = 64 << 20
 	piece := []byte(strings.Repeat("{{{symbol:_Z1fv}}} {{{", 1000))
@@ -370,7 +371,7 @@ var errDiskFull = fmt.Errorf("disk full")
 
 func (failing) Write(p []byte) (int, error) { return 0, errDiskFull }
 
-// The fast path for frames without colours prints the same as the general code.
+// The fast path for frames without colours must print the same as the general code.
 func TestFrameHeads(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	var log strings.Builder

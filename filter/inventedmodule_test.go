@@ -57,7 +57,7 @@ func scriptLogs(t *testing.T) (logs []string) {
 	return logs
 }
 
-// With Dialects.Elements, a log without a located frame is printed unchanged, in any chunking.
+// With Dialects.Elements, a log without a located frame must be printed unchanged, in any chunking.
 func TestMarkupPassesAsItIs(t *testing.T) {
 	none := symbolize.New(symbolize.Options{})
 	defer none.Close()
@@ -72,7 +72,7 @@ func TestMarkupPassesAsItIs(t *testing.T) {
 	}
 }
 
-// The markup made from a log with raw backtraces gets the same answers as the log.
+// The markup made from a log with raw backtraces must get the same answers as the log.
 func TestMarkupOfBacktracesHasTheirAnswers(t *testing.T) {
 	logs := logtest.Samples(t, "../internal/dialect/testdata/*.txtar")
 	for _, log := range scriptLogs(t) {
@@ -100,8 +100,8 @@ func TestMarkupOfBacktracesHasTheirAnswers(t *testing.T) {
 	}
 }
 
-// Elements in the log are printed unchanged. After a reset, modules are made up again with new
-// numbers. A Filter that continues after a restart uses other numbers.
+// Elements in the log must be printed unchanged. After a reset, the made-up modules must be printed
+// again, numbered from the start. A Filter that continues after a restart must use other numbers.
 func TestMadeModulesAndTheLogsOwn(t *testing.T) {
 	const (
 		frame  = "a #1 0x55d01234018d  (/opt/a.out+0x40018d) (BuildId: a0a1)\n"

@@ -63,7 +63,7 @@ func filteredBy(t *testing.T, files symbolize.Finder, jobs int, memory int64, bl
 	return b.String(), strings.Join(notes, "\n"), ahead
 }
 
-// The output does not depend on the number of goroutines that read debug information, even with
+// The output must not depend on the number of goroutines that read debug information, even with
 // little memory.
 func TestOutputDoesNotDependOnJobs(t *testing.T) {
 	const tree = "../testdata/debug"
@@ -198,7 +198,7 @@ func TestOutputForDamagedFilesDoesNotDependOnJobs(t *testing.T) {
 			blocks []string
 		}{
 			{mapped{buildid.NewTree(tree)}, manyFrames(seed, ids)[:1]},
-			// files with one reader
+			// without mapped, only one goroutine at a time reads a small file
 			{buildid.NewTree(tree), manyTombstones(t, seed, "../testdata/debug", ids)[:1]},
 		} {
 			want, wantFaults, _ := filteredBy(t, log.files, 1, 0, log.blocks)

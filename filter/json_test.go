@@ -120,7 +120,7 @@ func checkJSON(t testing.TB, schema *jsonschema.Schema, out, want string) {
 	}
 }
 
-// The frames of the objects, laid out as a backtrace, are the lines of the text output.
+// Each frame of an object must appear in the object's text, in the form that the text output has.
 func TestJSONFramesAreThoseOfText(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Output: JSON}
 	seen := 0
@@ -155,7 +155,7 @@ func TestJSONFramesAreThoseOfText(t *testing.T) {
 	}
 }
 
-// A long line becomes several objects, in bounded memory and without a loss.
+// A long line must become several objects of bounded size, without loss of text.
 func TestLongLinesAreSeveralObjects(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient, Output: JSON}
@@ -180,8 +180,8 @@ func TestLongLinesAreSeveralObjects(t *testing.T) {
 	}
 }
 
-// The size of an object is bounded: each element repeats the name of its module, so one line could
-// become 300 MiB of JSON.
+// A line with many elements must become several objects of bounded size. Each element repeats the
+// name of its module, so one object could have 300 MiB.
 func TestManyElementsAreSeveralObjects(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	path := "/" + strings.Repeat("n", maxName-4) + "/a"

@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A lateFile is a debug file that is not in its tree yet.
+// A lateFile is a debug file that is missing in its tree until arrive is called.
 type lateFile struct {
 	tree, place string
 	content     []byte
@@ -54,7 +54,8 @@ func (l *lateFile) arrive(t *testing.T, ask func()) {
 	}
 }
 
-// Answers from a file without debug information are used for a limited time.
+// When a debug file arrives late, later lines must get their answers from it, not from the symbols
+// that earlier lines used.
 func TestLateDebugFileServesLaterLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := newLateFile(t)

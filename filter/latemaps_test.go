@@ -36,7 +36,7 @@ func TestFramesAreJudgedForABoundedNumberOfMaps(t *testing.T) {
 	}
 }
 
-// All traces of a log share one quota for the search for load biases.
+// All traces of a log must share one quota for the search for load biases.
 func TestTracesOfALogShareItsQuota(t *testing.T) {
 	f := New(io.Discard, resolvingDialects(t))
 	defer f.Close()

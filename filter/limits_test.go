@@ -46,7 +46,7 @@ func firstDifference(a, b string) int {
 	return min(len(a), len(b))
 }
 
-// An element beyond a limit is printed unchanged, with a diagnostic.
+// An element beyond a limit must be printed unchanged, and must cause a diagnostic.
 func TestLimitsOfAProcess(t *testing.T) {
 	name := strings.Repeat("n", maxName)
 	var in strings.Builder
@@ -62,8 +62,8 @@ func TestLimitsOfAProcess(t *testing.T) {
 	}
 }
 
-// The name of a module whose ID now belongs to another module counts towards the limit while the
-// old module is mapped.
+// If a module's ID is given to another module, the old module's name must count towards the limit
+// while the old module is mapped.
 func TestNamesOfReplacedModulesCount(t *testing.T) {
 	const more = 10
 	for _, test := range []struct {
@@ -93,7 +93,8 @@ func TestNamesOfReplacedModulesCount(t *testing.T) {
 	}
 }
 
-// A Filter keeps little of a very long first line of a hexdict, and of the text before the hexdict.
+// A Filter must not keep all of a very long first line of a hexdict, or of a long text before the
+// hexdict.
 func TestHexDictsHoldLittle(t *testing.T) {
 	long := strings.Repeat("x", maxLine-100)
 	for _, line := range []string{"{{{hexdict: A: 0x1 " + long, long + ": {{{hexdict: A: 0x1 "} {
@@ -136,7 +137,7 @@ func TestAHexDictOfManyLinesEndsAtItsLimit(t *testing.T) {
 	}
 }
 
-// Keys that ProcessKey extracts are cut at maxKey bytes.
+// Keys that ProcessKey extracts must be cut at maxKey bytes.
 func TestTheHeadOfAProcessKeyCounts(t *testing.T) {
 	re, err := ProcessKey(`^(\w+) `)
 	if err != nil {

@@ -99,8 +99,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// With ModuleLinesRaw, another filter can read the module lines, and resolve the addresses that the
-// first filter could not resolve.
+// With ModuleLinesRaw, reset, module and mmap elements must be printed unchanged, for another
+// filter. Other elements in their lines must be replaced by answers.
 func TestRawModuleLines(t *testing.T) {
 	const in = "[1] {{{reset}}}{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}} x\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}} {{{pc:0x50018d:pc}}} {{{mmap:bad}}}\n"
 	for _, symbolizer := range []bool{false, true} {
@@ -116,7 +116,8 @@ func TestRawModuleLines(t *testing.T) {
 	}
 }
 
-// The memory of idle Contexts is at most what Size returns, however they were made.
+// A Context must take little memory, and at most an eighth more than Size returns. This must hold
+// for empty, filled and restored Contexts.
 func TestContextsAreSmall(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const count, modules, maps = 200, 50, 200
@@ -165,7 +166,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// Hot frames in records do not allocate, even if the Contexts alternate.
+// Records with hot frames must not cause allocations, even if the Contexts alternate.
 func TestRecordsOfHotFramesAllocateNothing(t *testing.T) {
 	l := NewLines(Options{Symbolizer: testSymbolizer(t), Patience: patient})
 	contexts := make([]Context, 2)
@@ -183,8 +184,8 @@ func TestRecordsOfHotFramesAllocateNothing(t *testing.T) {
 	}
 }
 
-// A trace in a record is resolved within the record. Its facts about modules apply to later records
-// of the same Context, even after a restart, and to no other Context.
+// A trace in a record must be resolved within the record. Its facts about modules must apply to
+// later records of the same Context, even after a restart, and to no other Context.
 func TestFactsOfRecords(t *testing.T) {
 	image, err := filepath.Abs("testdata/debug/.build-id/a0/a1a2a3a4a5a6a7.debug")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// An address without a module, or with a module but no base, is looked up in the maps of its
-// process. Facts in the log win over these maps.
+// An address without a module, or with a module but no base, must be looked up in the maps of its
+// process. Facts in the log must take precedence over these maps.
 func TestAddressesAreLookedUpInTheMapsOfTheirProcess(t *testing.T) {
 	id, err := buildid.Parse([]byte("a0a1a2a3a4a5a6a7"))
 	if err != nil {
@@ -62,7 +62,7 @@ func TestAddressesAreLookedUpInTheMapsOfTheirProcess(t *testing.T) {
 	}
 }
 
-// A file without a build ID answers only while it is the file that the process has mapped.
+// A file without a build ID may be used only while it is the file that the process has mapped.
 func TestAReplacedFileWithoutABuildIDAnswersNothing(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A kernel's modules are found even if a log names many kernels, such as the log of a fleet.
+// A kernel's modules must be found even if a log names many kernels, as the log of a fleet does.
 func TestModulesOfManyKernelsAreFound(t *testing.T) {
 	root := t.TempDir()
 	here := func(name string) string { return filepath.Join(root, name) }

@@ -6,7 +6,7 @@ import (
 	"github.com/symfilter/symfilter/internal/layout"
 )
 
-// The values of Color equal those of layout.Colors, since they are converted as numbers.
+// The values of Color must equal those of layout.Colors, since they are converted as numbers.
 func TestColorsAreThoseOfTheLayout(t *testing.T) {
 	for c, want := range map[Color]layout.Colors{
 		ColorKeep: layout.Kept, ColorAlways: layout.Followed, ColorNever: layout.Removed, ColorForPrinter: layout.Separate,

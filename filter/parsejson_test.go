@@ -54,7 +54,8 @@ func withoutEmpty(v any) any {
 	return v
 }
 
-// A truncated line, or a line without an object, yields an error; later lines are read.
+// For a truncated line, or a line without an object, the sequence must yield an error. Later lines
+// must be read.
 func TestDamagedJSONLinesAreErrors(t *testing.T) {
 	const log = `{"v":1,"text":"a"}
 plain
@@ -88,7 +89,7 @@ line 7: unexpected end of JSON input
 	}
 }
 
-// The sequence ends at an error of the reader, or at a line longer than maxJSONLine.
+// The sequence must end at an error of the reader, or at a line longer than maxJSONLine.
 func TestJSONLinesEndWithTheirReader(t *testing.T) {
 	for line, err := range ParseJSON(iotest.ErrReader(errors.ErrUnsupported)) {
 		if line != nil || err != errors.ErrUnsupported {

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// Whatever a path in the log leads to, the filter does not block, and reads only regular files
-// outside of /proc, /dev and /sys. The lines are unchanged.
+// Whatever a path in the log leads to, the filter must not block, and must read only regular files
+// outside of /proc, /dev and /sys. The lines must stay unchanged.
 func TestPathsOfTheLogLeadToRegularFilesAlone(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -65,7 +65,8 @@ func TestPathsOfTheLogLeadToRegularFilesAlone(t *testing.T) {
 	}
 }
 
-// namedBy returns the reason why the file at a path in the log cannot be used.
+// namedBy opens the file at path as for a path in a log. It returns the reason why the file cannot
+// be used.
 func namedBy(t *testing.T, path string) error {
 	t.Helper()
 	o := resolvingDialects(t)

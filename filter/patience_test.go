@@ -34,8 +34,8 @@ func (s slowFinder) Find(ctx context.Context, q buildid.Query, _ func(buildid.At
 	}
 }
 
-// Each row has the steps in which a log is written, and the time that each step must take. The log
-// has modules whose files are awaited.
+// Each test writes a log in steps; the log has modules whose debug files are late or missing. Each
+// step must take the time in want.
 func TestPatience(t *testing.T) {
 	const (
 		first = "{{{module:0:a:elf:aa00}}}\n{{{mmap:0x1000:0x1000:load:0:rx:0}}}\n"
@@ -133,7 +133,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// However many files arrive late, the stream waits at most PerMinute in a minute.
+// However many files arrive late, the stream must wait for PerMinute in a minute, and no longer.
 func TestWaitPerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		finder := slowFinder{}
@@ -170,8 +170,8 @@ func (f onDisk) Find(ctx context.Context, q buildid.Query, note func(buildid.Att
 	return f.Tree.Find(ctx, q, note)
 }
 
-// A line waits for this machine at most Local, and for servers at most Servers. A file found on
-// this machine ends both waits.
+// A line may wait for this machine at most Local, and for servers at most Servers. A file found on
+// this machine must end both waits.
 func TestServersAndThisMachineHaveTheirOwnPatience(t *testing.T) {
 	const (
 		here    = "{{{module:0:a:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n"
@@ -242,8 +242,8 @@ func TestServersAndThisMachineHaveTheirOwnPatience(t *testing.T) {
 	}
 }
 
-// With Patience.Never, a line is printed with the answers that need no search and no open file.
-// When an address occurs again, its answer is known.
+// With Patience.Never, a line must be printed with the answers that need no search and no open
+// file. When an address occurs again, its answer must be known.
 func TestNeverAnswersWhenTheAddressComesAgain(t *testing.T) {
 	const (
 		modules = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n"

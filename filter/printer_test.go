@@ -78,7 +78,7 @@ regs {{{hexdict: A: 0x50018d B: 7}}}
 {{{reset}}}
 end`
 
-// A Printer of another package gets every line with its elements, their answers, and their
+// A Printer of another package must get every line with its elements, their answers, and their
 // positions in the text.
 func TestAThirdPrinter(t *testing.T) {
 	var out bytes.Buffer
@@ -106,7 +106,8 @@ func TestAThirdPrinter(t *testing.T) {
 	}
 }
 
-// A Printer gets a long line in parts of bounded size, which together have all its elements.
+// A Printer must get a long line in parts of bounded size. Together, the parts must have all
+// elements of the line.
 func TestAPrinterGetsLongLinesInParts(t *testing.T) {
 	const elements = 60_000
 	var most, bytes, got int
@@ -139,8 +140,8 @@ func (p partPrinter) AppendLine(dst []byte, l *filter.Line) []byte {
 	return dst
 }
 
-// Resolved is called with the answer for each address of a log, in order, whatever the output
-// format.
+// In every output format, Resolved must be called with the answer for each address of a log, in
+// order.
 func TestResolvedAnswers(t *testing.T) {
 	for name, o := range map[string]filter.Options{
 		"text": {}, "json": {Output: filter.JSON}, "printer": {Printer: pagePrinter{}},
@@ -182,7 +183,7 @@ func TestResolvedAnswers(t *testing.T) {
 	}
 }
 
-// A repeated frame does not allocate, with and without Resolved.
+// A repeated frame must not cause allocations, with or without Resolved.
 func TestTypedAnswersAllocateNothing(t *testing.T) {
 	answers := 0
 	for name, resolved := range map[string]func(*filter.Resolved){

@@ -67,7 +67,8 @@ func TestProcessesAreBounded(t *testing.T) {
 	}
 }
 
-// Options.Limits bounds the processes. Dropped processes are reported, the longest idle ones first.
+// Options.Limits must bound the processes. Each dropped process must be reported, the longest idle
+// one first.
 func TestProcessesThatAreDroppedAreReported(t *testing.T) {
 	re, _ := ProcessKey(`^(\w+) `)
 	module := func(process string, maps int) string {
@@ -133,7 +134,7 @@ func TestProcessesShareABudgetOfMaps(t *testing.T) {
 	}
 }
 
-// Each dump has the modules and maps that precede it in the log.
+// Each dump must have the modules and maps that precede it in the log, since the last reset.
 func TestDumpHasItsContext(t *testing.T) {
 	var dumps []Dump
 	f := New(io.Discard, Options{DumpFile: func(d Dump) bool { dumps = append(dumps, d); return true }})

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The context of a stream's processes is enough to resolve frames in the next stream, which another
+// The output of AppendProcesses must be enough to resolve frames in the next stream, which another
 // run of symfilter reads.
 func TestProcessesGoOnInAnotherStream(t *testing.T) {
 	const modules = "[1] {{{module:0:one.so:elf:aabb}}}\n[1] {{{mmap:0x1000:0x1000:load:0:rx:0}}}\n" +
@@ -114,7 +114,7 @@ func TestChangesOfFactsAreKnown(t *testing.T) {
 	}
 }
 
-// Enter distinguishes keys that differ only after maxKey bytes.
+// Enter must distinguish keys that differ only after maxKey bytes.
 func TestLongKeysOfTheCallerAreToldApart(t *testing.T) {
 	var out strings.Builder
 	f := New(&out, Options{})
@@ -133,7 +133,7 @@ func TestLongKeysOfTheCallerAreToldApart(t *testing.T) {
 	}
 }
 
-// After a call of Enter, Options.ProcessKey is ignored.
+// After a call of Enter, Options.ProcessKey must have no effect.
 func TestProcessesAreNamedByTheCaller(t *testing.T) {
 	var out strings.Builder
 	f := New(&out, Options{ProcessKey: regexp.MustCompile(`(.)`)})

@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A frame has no column in the output if the debug information has none. Compilers omit columns
-// with -gno-column-info, and Go's tables have no columns.
+// A frame must be printed without a column if the debug information has none. Compilers omit
+// columns with -gno-column-info, and Go's tables have no columns.
 func TestFramesWithoutColumnHaveNone(t *testing.T) {
 	w := renderer{paths: &Paths{}}
 	m := newModule(0, testID, "a.out")

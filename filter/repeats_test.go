@@ -21,7 +21,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A pair is two Filters with the same input, one of them without repeats.
+// A pair is two Filters with the same input, of which only the first takes repeats.
 type pair struct {
 	with, without       *Filter
 	output, plainOutput bytes.Buffer
@@ -112,8 +112,8 @@ const (
 		"    #01 pc 000000000040018d  /vendor/bin/a.out (BuildId: a0a1a2a3a4a5a6a7)\n"
 )
 
-// A Filter that reuses the results of repeated backtraces has the same output and context as a
-// Filter without repeats. It does not matter which lines are between the backtraces.
+// A Filter that reuses the results of repeated backtraces must have the same output and context as
+// a Filter without repeats. The lines between the backtraces must not matter.
 func TestRepeatsChangeNothing(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	testenv.OnlyOn(t, "linux") // this program must be an ELF file
@@ -179,7 +179,7 @@ func TestRepeatsChangeNothing(t *testing.T) {
 	}
 }
 
-// A stack is also a repeat if a block of the input ends within it.
+// A stack must also be taken as a repeat if a block of the input ends within it.
 func TestStacksInTwoBlocksAreRepeats(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	stack := androidHead + androidFrames
@@ -199,8 +199,8 @@ func TestStacksInTwoBlocksAreRepeats(t *testing.T) {
 	})
 }
 
-// The output for repeated samples, and for samples in random order, is the same with and without
-// repeats.
+// The output for repeated samples, and for samples in random order, must be the same with and
+// without repeats.
 func TestRepeatsOfSamplesChangeNothing(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	synctest.Test(t, repeatSamples) // fake clock: lines are held back for a time
@@ -231,7 +231,7 @@ func repeatSamples(t *testing.T) {
 	}
 }
 
-// If a debug file arrives between two equal backtraces, it is used for the second one.
+// If a debug file arrives between two equal backtraces, it must be used for the second one.
 func TestLateDebugFileServesRepeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := newLateFile(t)
@@ -255,7 +255,7 @@ func TestLateDebugFileServesRepeats(t *testing.T) {
 	})
 }
 
-// If a file is replaced between two equal backtraces, the new file is used for the second one.
+// If a file is replaced between two equal backtraces, the new file must be used for the second one.
 func TestReplacedFilesServeRepeats(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	testenv.OnlyOn(t, "linux")
@@ -289,7 +289,7 @@ func TestReplacedFilesServeRepeats(t *testing.T) {
 	}
 }
 
-// The memory of repeats is bounded, however many stacks a log repeats.
+// The memory of repeats must be bounded, however many stacks a log repeats.
 func TestRepeatsAreBounded(t *testing.T) {
 	c := newRepeats()
 	for i := range 4 * maxRepeats {

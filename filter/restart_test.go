@@ -11,8 +11,8 @@ import (
 	"github.com/symfilter/symfilter/internal/logtest"
 )
 
-// restartedAfterEachLine filters log once for each of its lines, with a restart after this line. It
-// fails the test unless each output is want.
+// restartedAfterEachLine restarts the filter once after each line of log: a new Filter restores the
+// context and filters the rest. It fails the test unless each output equals want.
 func restartedAfterEachLine(t *testing.T, o Options, log, want string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -40,7 +40,7 @@ func restartedAfterEachLine(t *testing.T, o Options, log, want string) {
 	f.Close()
 }
 
-// A restart after any line of a backtrace does not change the output.
+// A restart after any line of a backtrace must not change the output.
 func TestRestartsWithinBacktracesChangeNothing(t *testing.T) {
 	o := resolvingDialects(t)
 	o.Dialects.Whole = true   // a slow machine must not end a trace

@@ -13,8 +13,8 @@ import (
 
 var testID, _ = buildid.Parse([]byte("a0a1a2a3a4a5a6a7"))
 
-// A log written by a markup.Writer, which escapes text that looks like markup, has the same output
-// as the log that it was made from.
+// A log written by a markup.Writer must have the same output as the text and elements that it was
+// made from. The Writer escapes text that looks like markup.
 func TestMarkupOfALogIsThatLog(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(100) {

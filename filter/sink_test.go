@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// Text and typed elements have the same output as the log that they were made from.
+// Text and typed elements must have the same output as the log that they were made from.
 func TestSinkPrintsWhatWriteDoes(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(300) {
@@ -93,7 +93,7 @@ var (
 	generatedColor = regexp.MustCompile("\x1b\\[[0-9;:]+m") // ESC [ may be text before an m
 )
 
-// The output with ColorAlways, without its colours, equals the output with ColorNever.
+// The output with ColorAlways, with its colours removed, must equal the output with ColorNever.
 func TestHighlightingOnlyAddsColour(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	for seed := range uint64(300) {

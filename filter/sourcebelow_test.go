@@ -26,8 +26,8 @@ func numberedSource(_ symbolize.Location, f *symbolize.Frame) symbolize.Snippet 
 // the text before it.
 var snippetLine = regexp.MustCompile(`(?m)^.* \|(         *\^| {9}\S.*| \.\.\.)\r?\n`)
 
-// In every dialect, source lines are only added: without them, the output equals the output of a
-// run without Paths.Source. A second run over the output changes nothing.
+// In every dialect, source lines must only be added: without them, the output must equal the output
+// without Paths.Source. A second run over the output must change nothing.
 func TestSourceLinesAreOnlyAdded(t *testing.T) {
 	added := 0
 	logs := logtest.Samples(t, "../internal/dialect/testdata/*.txtar")

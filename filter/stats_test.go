@@ -56,7 +56,7 @@ func (f finderFunc) Find(ctx context.Context, _ buildid.Query, _ func(buildid.At
 	return f(ctx)
 }
 
-// Addresses are counted by the kind of their element, and by the result of the lookup.
+// Addresses must be counted by the kind of their element, and by the result of the lookup.
 func TestAddressesAreCountedByOriginAndResult(t *testing.T) {
 	const module = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x2000:load:0:rx:0x400000}}}\n"
 	tree := buildid.NewTree("testdata/debug")
@@ -102,7 +102,7 @@ func TestAddressesAreCountedByOriginAndResult(t *testing.T) {
 	}
 }
 
-// The addresses of a file are pending while it is searched.
+// While the file of a module is searched, its addresses must count as pending.
 func TestAddressesWhoseFileIsSearchedArePending(t *testing.T) {
 	s := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{finderFunc(func(ctx context.Context) (*buildid.File, error) {
 		<-ctx.Done()
@@ -118,8 +118,8 @@ func TestAddressesWhoseFileIsSearchedArePending(t *testing.T) {
 	}
 }
 
-// Early counts answers from symbols on this machine while the file with debug information is
-// searched.
+// While the file with debug information is searched, Early must count the answers from symbols on
+// this machine.
 func TestAnswersBySymbolsBeforeDebugInformationAreCounted(t *testing.T) {
 	hangs := finderFunc(func(ctx context.Context) (*buildid.File, error) {
 		<-ctx.Done()

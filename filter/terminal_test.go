@@ -43,8 +43,8 @@ func TestTerminalSeesNoControls(t *testing.T) {
 	}
 }
 
-// In lines that are too long to be interpreted, which are printed in parts, control characters are
-// escaped for a terminal, too.
+// Lines that are too long to be interpreted are printed in parts. In these parts, too, control
+// characters must be escaped for a terminal.
 func TestTerminalSeesNoControlsOfLongLines(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	o := Options{Terminal: true, Color: ColorAlways}

@@ -13,8 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/report"
 )
 
-// A file at a logged path needs a stronger proof if it was changed after the log was written. The
-// time of an operator's file does not matter.
+// If a file at a logged path was changed after the log was written, it must need a stronger proof.
+// The time of an operator's file must not matter.
 func TestFilesYoungerThanTheLogNeedMoreProof(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -50,8 +50,8 @@ func TestFilesYoungerThanTheLogNeedMoreProof(t *testing.T) {
 	}
 }
 
-// Paths that lead to this process's own files are refused, unless PrefixMap translates them. For
-// example, Chromium logs frames of /proc/self/exe, which is symfilter's file here.
+// Paths that lead to this process's own files must be refused, unless PrefixMap translates them.
+// For example, Chromium logs frames of /proc/self/exe, which is symfilter's file here.
 func TestFilesOfOwnProcessAreNotThoseOfTheLog(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

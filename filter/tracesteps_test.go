@@ -56,9 +56,9 @@ func mallocs() uint64 {
 	return m.Mallocs
 }
 
-// The steps and allocations for the traces of a log are linear in its length. The logs repeat each
-// sample of each dialect, all samples and all their lines at random, or different traces of a large
-// program.
+// The steps and allocations for the traces of a log must be linear in its length. The logs repeat
+// each sample of each dialect, all samples and all their lines at random, or different traces of a
+// large program.
 func TestTracesTakeStepsInProportionToTheLog(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	testenv.OnlyOn(t, "linux") // this program must be an ELF file

@@ -12,9 +12,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A run without debug files locates frames; a second run without the module elements names them.
-// The output equals the output of a single run with debug files and module elements, except where
-// want differs.
+// A run without debug files locates frames; a second run, without the module elements, names them.
+// The output must equal the output of a single run with debug files and module elements, except
+// where want differs.
 func TestWhatWasLocatedIsNamedLater(t *testing.T) {
 	data, err := os.ReadFile("../testdata/crash.log")
 	if err != nil {

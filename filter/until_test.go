@@ -21,7 +21,7 @@ const (
 	untilFrames  = "at {{{pc:0x50018d:pc}}}, {{{pc:0x50018e}}}, {{{data:0x50018d}}}\n"
 )
 
-// With Until, records wait for files at most until the given time, even if the Patience allows
+// With Until, records must wait for files at most until the given time, even if the Patience allows
 // more.
 func TestRecordsWaitUntilATime(t *testing.T) {
 	for _, test := range []struct {

@@ -12,7 +12,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// Bounds of the work on a line for each of its bytes. A plain line is scanned once and copied once.
+// Maximum work on a line or log for each of its bytes, and the maximum growth if it is twice as
+// long. A plain line is scanned once and copied once.
 const (
 	maxStepsAByte   = 20
 	maxWrittenAByte = 30  // bytes; in JSON, {{{pc:0}}} without an answer takes 200
@@ -112,8 +113,8 @@ func checkCost(t *testing.T, what string, n int, half, whole cost) {
 	}
 }
 
-// TestTheWorkOnALineGrowsWithItsLength fills lines with any two elements alternately, in each form
-// of output.
+// The work on a line must be linear in its length. The lines consist of any two elements
+// alternately, in each form of output.
 func TestTheWorkOnALineGrowsWithItsLength(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	pairs, alone := 8<<10, 8<<10 // bytes
@@ -136,7 +137,7 @@ func TestTheWorkOnALineGrowsWithItsLength(t *testing.T) {
 	}
 }
 
-// TestTheWorkOnALogGrowsWithItsLength filters logs in which each line adds to the context or uses
+// The work on a log must be linear in its length. Each line of the logs adds to the context or uses
 // it.
 func TestTheWorkOnALogGrowsWithItsLength(t *testing.T) {
 	fuzztest.WithoutRace(t)
@@ -196,7 +197,7 @@ func TestTheWorkOnALogGrowsWithItsLength(t *testing.T) {
 	}
 }
 
-// Plain lines do not take the path that counts steps.
+// Plain lines must not take the path that counts steps.
 func TestPlainLinesTakeNoSteps(t *testing.T) {
 	f := New(io.Discard, Options{})
 	f.Write([]byte(strings.Repeat("an ordinary line {with} a {{brace}}\n", 1000)))
@@ -205,7 +206,8 @@ func TestPlainLinesTakeNoSteps(t *testing.T) {
 	}
 }
 
-// A line with more values than a register dump gets few footnotes.
+// A hexdict with more values than a register dump must get at most maxNotes footnotes. Their
+// prefixes together must not exceed maxNotePrefix.
 func TestFootnotesAreLimited(t *testing.T) {
 	o := Options{Symbolizer: testSymbolizer(t), Patience: patient}
 	head, _ := filterString(t, o, dictHead, nil)

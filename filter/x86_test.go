@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The instruction pointer of an x86 kernel is found in any form in the output of a virtual machine
-// or debugger. No other text is taken for it.
+// The instruction pointer of an x86 kernel must be found in any form in the output of a virtual
+// machine or debugger. No other text may be taken for it.
 func TestCountersOfX86AreFound(t *testing.T) {
 	image := Image{Path: filepath.Join(recordedFirmware, "aarch64.elf")}
 	f := New(io.Discard, Options{Symbolizer: testSymbolizer(t), Dialects: Dialects{Images: []Image{image}}})
