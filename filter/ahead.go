@@ -176,7 +176,8 @@ func (a *ahead) beginHeld(s *space) (end func()) {
 	}
 }
 
-// reach notes that the Filter prints the held line with this number, from 1.
+// reach stores the number of the held line that the Filter prints, from 1: workers stop at this
+// line.
 func (a *ahead) reach(line int) {
 	if a != nil && len(a.frames) > 0 {
 		a.at.Store(int64(line))

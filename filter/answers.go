@@ -171,7 +171,8 @@ func (f *lineFilter) rawPieces(pieces []piece) {
 	}
 }
 
-// footnoteTarget lays out the answer for the value of a footnote.
+// footnoteTarget lays out the answer for a value in a footnote: a variable, or functions with their
+// files and lines.
 func (f *lineFilter) footnoteTarget(a *answer) {
 	if a.text.data() != "" {
 		f.layout.Function(a.text.data())
@@ -180,8 +181,8 @@ func (f *lineFilter) footnoteTarget(a *answer) {
 	f.functionsAndLines(a, " ", "")
 }
 
-// functionsAndLines lays out each call at an address: its function, then its file and line between
-// the two given texts.
+// functionsAndLines lays out each call at an address. before and after are the texts around the
+// file and line that follow the function.
 func (f *lineFilter) functionsAndLines(a *answer, before, after string) {
 	for i := range a.text.cuts {
 		t := a.text.frame(i)

@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// An asker sends questions to the symbolizer, and renders the answers.
+// An asker looks up addresses with the symbolizer, and renders the answers.
 type asker struct {
 	opt      *Options
 	cached   *Cache

@@ -43,7 +43,8 @@ type generation struct {
 	sources map[uint32]*sources // by index in answers; nil unless a Filter needs them
 }
 
-// A keptAnswer is an answer whose text and cuts are in the arenas of its generation.
+// A keptAnswer is an answer in a generation. Its text and cuts are spans of the generation's
+// arenas.
 type keptAnswer struct {
 	text, cuts span
 	until      int64
@@ -235,7 +236,7 @@ func (c *Cache) put(k cacheKey, r draft) rendered {
 	return c.keep(k, r)
 }
 
-// keep is put for callers that hold c.mu.
+// keep stores r under k, as put does, for callers that already hold c.mu.
 func (c *Cache) keep(k cacheKey, r draft) rendered {
 	c.grow(r.size())
 	return c.young.put(k, &r)
@@ -250,8 +251,8 @@ func (c *Cache) adopt(keys []cacheKey, g *generation, size int64) {
 	c.young.adopt(keys, g)
 }
 
-// copyOf adds copies of the answers of g, whose keys are in the same order. It skips answers that
-// the young generation already has.
+// copyOf adds copies of the answers of g, which were found ahead; keys has their keys in the same
+// order. It skips answers that the young generation already has.
 func (c *Cache) copyOf(keys []cacheKey, g *generation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -264,7 +265,7 @@ func (c *Cache) copyOf(keys []cacheKey, g *generation) {
 	}
 }
 
-// withdraw drops the unused answers with these keys that were found ahead.
+// withdraw drops the answers with these keys that were found ahead and are not used yet.
 func (c *Cache) withdraw(keys []cacheKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

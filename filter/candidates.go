@@ -17,7 +17,8 @@ const (
 	maxCandidates     = 24  // files that are tried for each trace: they stay open between traces
 )
 
-// unnamed returns the files that may contain the address of a frame without a module.
+// unnamed returns the files that may contain the address of a frame without a module: the
+// operator's Images, and files that the log names. Without Images, it adds the candidates.
 func (t *tracer) unnamed() (all []*judge.Image) {
 	for i := range t.opt.Images {
 		all = append(all, t.imageOfOperator(&t.opt.Images[i]))

@@ -23,7 +23,7 @@ type Context struct {
 	cache *Cache // the Cache that module.cached refers to
 }
 
-// Approximate bytes of memory of the parts of a Context.
+// Approximate sizes in bytes: of an empty Context, and of each map and module in it.
 const (
 	contextBytes = 400
 	mapBytes     = 60

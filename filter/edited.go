@@ -291,7 +291,8 @@ func (c *locator) json(p dialect.Part, a *answer, n int) {
 	c.f.layout.Buf = b
 }
 
-// calls appends the calls i to end-1 as JSON strings, innermost first.
+// calls appends the calls from index i up to end-1 as JSON strings, innermost first. Each has the
+// function, with its file and line if they are known.
 func (c *locator) calls(b []byte, a *answer, i, end int) []byte {
 	for first := i; i < end; i++ {
 		t := a.text.frame(i)

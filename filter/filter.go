@@ -128,7 +128,7 @@ func (f *Filter) wholeLines(b []byte) {
 	f.endBlock()
 }
 
-// lastLine filters the line whose beginning Flush may have printed.
+// lastLine filters one line: the last line of the log, or a line whose beginning Flush has printed.
 func (f *Filter) lastLine(b []byte) {
 	if f.flushed.text > 0 {
 		f.release()

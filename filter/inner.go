@@ -62,8 +62,8 @@ func (i *inner) Release() error {
 	return i.err
 }
 
-// EndBlock ends a block of lines for Text and Element. After the first call of EndBlock, the clock
-// is read once for each block, not for each line.
+// EndBlock marks the end of a block of lines for Text and Element. After its first call, the Filter
+// reads the clock once for each block, not for each line.
 func (i *inner) EndBlock() { i.inBlocks, i.now = true, 0 }
 
 // InDict reports whether a process has an open hexdict. If so, any next line may be part of it.

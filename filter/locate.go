@@ -24,8 +24,8 @@ type locator struct {
 	scratch       []byte
 }
 
-// A stack is the state of a list of numbered frames in which inlined calls have numbers of their
-// own. Calls that an answer adds increase the numbers of later frames.
+// A stack renumbers a list of frames in which inlined calls have numbers of their own. Each call
+// that an answer adds increases the numbers of the later frames.
 type stack struct {
 	before uint64 // hash of the text before its frames; see textBefore
 	number int    // number of its last frame, as logged
@@ -129,7 +129,8 @@ func (c *locator) keyed(fr *judge.Frame) *answer {
 	return a
 }
 
-// isRecent reports whether recent has the answer for a frame with a Key.
+// isRecent reports whether c.recent holds the current answer for fr. It returns false for a frame
+// without a Key.
 func (c *locator) isRecent(fr *judge.Frame) bool {
 	if fr.Key == 0 {
 		return false
@@ -344,8 +345,9 @@ func nameUnframed(c *locator, text []byte, at int, fr *judge.Frame) int {
 	return at
 }
 
-// below lays out the answer for a frame of a dialect whose answers follow below the line. Each call
-// has its own line; the line of the first call begins with fr.Below.
+// below lays out the answer for a frame of a dialect that prints answers below the frame's line.
+// Each call gets its own line. The line of the innermost call begins with fr.Below, a later one
+// with "(inlined by)".
 func (c *locator) below(text, eol []byte, fr *judge.Frame) {
 	f := c.f
 	a := c.answer(fr)

@@ -67,7 +67,8 @@ func (t *tracer) imageMapped(m *ProcessMapping) *judge.Image {
 	return &judge.Image{Path: m.Path, Err: errReplacedSince}
 }
 
-// baseOf returns the base of a file, as the maps of a process show it.
+// baseOf returns the Base of a file that a process has mapped, with the maps of the process as the
+// evidence.
 func baseOf(p *judge.ProcessMap) Base {
 	return Base{p.Path, p.Base, "the maps of process " + strconv.Itoa(p.PID) + " show this address"}
 }

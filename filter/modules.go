@@ -19,8 +19,7 @@ const (
 )
 
 type kernelModules struct {
-	// paths of the files of modules: by the kernel's release, then by the kernel's name for the
-	// module
+	// paths of module files, by the kernel's release and the kernel's name for the module
 	releases map[string]map[string][]string
 }
 
@@ -29,8 +28,8 @@ func moduleFolders(release string) []string {
 	return []string{"/usr/lib/debug/lib/modules/" + release, "/lib/modules/" + release}
 }
 
-// places returns the paths of a module's files, in the form of paths in the log. The function here
-// translates such a path to a path on this machine.
+// places returns the paths of a kernel module's files on the machine that wrote the log. The
+// argument here is a function that translates such a path to a path on this machine.
 func (k *kernelModules) places(here func(string) string, module, release string) []string {
 	all, known := k.releases[release]
 	if !known {
@@ -53,7 +52,8 @@ func (k *kernelModules) places(here func(string) string, module, release string)
 	return all[moduleName(module)]
 }
 
-// listModules adds the modules listed in folder's modules.dep, and reports whether it lists any.
+// listModules adds the files that folder's modules.dep lists to the map all. It reports whether
+// modules.dep lists any file.
 func listModules(all map[string][]string, here func(string) string, folder string) bool {
 	f, err := buildid.OpenRegular(here(path.Join(folder, "modules.dep")), "modules.dep")
 	if err != nil {

@@ -85,8 +85,9 @@ func (r *resolver) countCode(from Origin, addr uint64, kind markup.PCKind, a *an
 	}
 }
 
-// resultOf returns the result of a lookup without an answer. err is the reason, or nil if the file
-// has no name for the address. If no result is specific to err, resultOf returns other.
+// resultOf returns the result of a lookup that failed with err. A nil err means that the file has
+// no name for the address. The argument other is returned for errors that have no result of their
+// own.
 func resultOf(err error, other Result) Result {
 	switch _, fault := errors.AsType[*symbolize.FaultError](err); {
 	case err == nil, errors.Is(err, symbolize.ErrNoSymbol):

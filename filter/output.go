@@ -55,7 +55,8 @@ func (o *output) write(b []byte) {
 	}
 }
 
-// diagnose reports a fault in the current line's element at offset off.
+// diagnose reports a fault in an element to Options.Diagnose. off is the element's offset in the
+// current line.
 func (f *lineFilter) diagnose(off int, message string) {
 	if f.o.Diagnose != nil {
 		f.o.Diagnose(Diagnostic{Line: f.line, Byte: off + 1, Message: message})

@@ -6,7 +6,8 @@ import "github.com/symfilter/symfilter/markup"
 type piece struct {
 	markup.Token
 	elem markup.Element // typed element; nil if the token's fields must be parsed
-	// fields of a backtrace element, if parsed is true; Fields then has its message
+	// fields of a backtrace element, set if parsed is true; the token's Fields then hold only the
+	// message
 	frame  frameFields
 	parsed bool // see frame
 }
@@ -40,8 +41,8 @@ func (p *piece) appendRaw(dst []byte) []byte {
 	return append(dst, p.Raw...)
 }
 
-// typed returns the element of p as a T. It does not fail, since the scanner has checked the
-// fields.
+// typed returns the element of p as a T, either from p.elem or by parsing p.Fields. The scanner has
+// checked the fields, so parse does not fail.
 func typed[T markup.Element](p *piece, parse func([]byte) (T, *markup.SyntaxError)) (T, *markup.SyntaxError) {
 	if e, ok := p.elem.(T); ok {
 		return e, nil

@@ -114,7 +114,8 @@ type Mapping struct {
 	Mode       markup.Mode
 }
 
-// A record is an element of the current line, in the printer's form.
+// A record holds the bytes that the printer appended for an element of the current line, and the
+// element's place in the line's text.
 type record struct {
 	appended   []byte
 	start, end int // offsets in the text
@@ -231,7 +232,7 @@ func (n *elementRecords) reset() {
 	}
 }
 
-// takeRecords removes the records and returns them; the caller owns them.
+// takeRecords empties n, and returns its records as copies that the caller owns.
 func (n *elementRecords) takeRecords() (records []record) {
 	if n != nil {
 		records, n.records = n.records, nil

@@ -13,14 +13,15 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// rendered is an answer with its text. Filters with the same Cache share its memory, which must not
-// be modified.
+// rendered is an answer with its text, as the Cache stores it. Filters with the same Cache share
+// its memory, which must not be modified.
 type rendered struct {
 	text string // in the form of draft.text
 	renderedParts
 }
 
-// A draft is an answer whose text and cuts the next draft overwrites. A Cache keeps a copy.
+// A draft is a newly rendered answer. The next draft overwrites its text and cuts, so a Cache
+// stores a copy.
 type draft struct {
 	// text has no colours. For a code address it has the frames, innermost first, as they follow
 	// the address in a backtrace line. For a data address it is a name such as name+0x18. For the
@@ -38,7 +39,8 @@ type renderedParts struct {
 	*sources             // nil unless the Filter needs them
 }
 
-// sources are the symbolizer's answers, for printers of elements and for Options.Resolved.
+// sources holds the frames or the variable that the symbolizer returned. Printers of elements and
+// Options.Resolved need them in addition to the text.
 type sources struct {
 	frames   []symbolize.Frame
 	recorded []string            // files of frames, in the form of debug information

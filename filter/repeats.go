@@ -32,7 +32,8 @@ type repeat struct {
 	until    int64  // Unix nanoseconds until which all answers are the best; 0: no limit
 }
 
-// A reading is the way in which the frames of a held line were read.
+// A reading describes how a held line was read. It decides whether the line may be part of a
+// repeat.
 type reading struct {
 	alone    bool // only the line's own text decides how it is read and printed
 	inTrace  bool // the line was read in a trace
@@ -76,8 +77,8 @@ func (c *repeats) find(b, line []byte, inTrace bool) (found *repeat) {
 	return found
 }
 
-// isNew notes that a stack with this text was held back. It reports whether the stack should become
-// a repeat: it was held back before, and is not a repeat yet.
+// isNew records that a stack with this text was held back. It reports whether the stack should
+// become a repeat: it was held back before, and is not a repeat yet.
 func (c *repeats) isNew(text, line []byte, inTrace bool) bool {
 	if c.seen == nil {
 		c.seen = new([1 << seenBits]uint32)

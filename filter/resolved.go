@@ -10,10 +10,10 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// ErrNoModule is the Err of a Resolved outside of all maps in the log.
+// ErrNoModule is the Err of a [Resolved] if no map in the log covers the address.
 var ErrNoModule = errors.New("no module covers the address")
 
-// NoNumber is the Frame of a raw frame whose line has no number.
+// NoNumber is the value of [Resolved].Frame for a raw frame without a number in its line.
 const NoNumber = math.MaxUint64
 
 // Resolved is the answer for one address of a log, resolved or not.

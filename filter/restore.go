@@ -27,7 +27,7 @@ type savedFilter struct {
 	Grown   int          `json:"grown,omitempty"`
 	Began   int          `json:"began,omitempty"`
 	Process savedProcess `json:"process"` // the current process
-	// other processes as savedProcess, most recently used first
+	// all processes but the current one, each a savedProcess, most recently used first
 	Idle checkpoint.List[json.RawMessage] `json:"idle,omitempty"`
 	Held *savedLine                       `json:"held,omitempty"`
 	// text of the held lines, which are not counted in Line
@@ -106,7 +106,8 @@ func (p *process) saved() savedProcess {
 	return savedProcess{checkpoint.Text(p.key), p.used, p.Context.saved()}
 }
 
-// savedIdle returns the other processes, most recently used first, up to maxIdleContext bytes.
+// savedIdle returns all processes but the current one, most recently used first, up to
+// maxIdleContext bytes.
 func (f *processes) savedIdle() (all []json.RawMessage) {
 	var idle []*process
 	for _, p := range f.all {
@@ -244,8 +245,8 @@ func (f *Filter) restore(context []byte) error {
 	return nil
 }
 
-// processes returns the processes of s, the current one first. It fails if their number exceeds
-// most.
+// processes returns the processes in s, the current one first. It fails if a process is damaged, or
+// if there are more processes than the argument most.
 func (s *savedFilter) processes(most int) ([]*process, error) {
 	keys := make(map[string]bool)
 	var all []*process
@@ -273,7 +274,7 @@ func (s *savedFilter) processes(most int) ([]*process, error) {
 	return all, nil
 }
 
-// line returns the module line in l, whose module is in s.
+// line returns the module line that l describes. Its module must be in s.
 func (l *savedLine) line(s *space) (*moduleLine, error) {
 	m := &moduleLine{
 		mod: s.modules[l.ID], line: l.Line, adds: l.Adds, merges: true, raw: l.Raw, before: l.Before, after: l.After, eol: l.EOL,

@@ -14,7 +14,7 @@ type savedFacts struct {
 	Hash    string                           `json:"sha256,omitempty"`   // dialect.Program.Hash
 	ID      string                           `json:"build_id,omitempty"` // dialect.Program.ID
 	Version checkpoint.Text                  `json:"version,omitempty"`  // dialect.Program.Version
-	// process that has logged Maps
+	// number of the process whose maps are in Maps
 	Process uint64 `json:"process,omitempty"`
 	// Maps are from an earlier trace
 	Old bool `json:"old,omitempty"`

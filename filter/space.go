@@ -83,8 +83,9 @@ const moduleWeight = 4
 
 func (s *space) reset() { *s = space{moved: s.moved} }
 
-// define adds the module m, unless the space already has an equal module. file is the patience for
-// the module's debug file. changed is set if m's ID belonged to another binary, whose maps stay.
+// define adds the module m, unless the space already has an equal module. The argument file counts
+// how long lines wait for the module's debug file. changed is set if m's ID belonged to another
+// binary, whose maps stay.
 func (s *space) define(m markup.Module, file *report.Awaited) (mod *module, changed bool, err error) {
 	old := s.modules[m.ID]
 	if old != nil && old.buildID() == m.BuildID && old.name() == m.Name {

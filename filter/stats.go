@@ -37,11 +37,12 @@ type Base struct {
 // maxBases bounds the bases that are kept: a log may have crashes of a thousand processes.
 const maxBases = 16
 
-// Bases returns at most the first 16 bases so far. It is for the goroutine that uses the Filter.
+// Bases returns at most the first 16 bases so far. Only the goroutine that uses the Filter may call
+// it.
 func (f *Filter) Bases() []Base { return slices.Clone(f.bases) }
 
-// Bases returns at most the first 16 bases in all records. It is for the goroutine that uses the
-// Lines.
+// Bases returns at most the first 16 bases in all records. Only the goroutine that uses the Lines
+// may call it.
 func (l *Lines) Bases() []Base { return slices.Clone(l.f.bases) }
 
 // addBases appends to all each base that is not in all yet, up to maxBases in total.
@@ -100,7 +101,7 @@ func (r *Proofs) sub(o Proofs) {
 	r.Other -= o.Other
 }
 
-// Stats returns the counts so far. It is for the goroutine that uses the Filter.
+// Stats returns the counts so far. Only the goroutine that uses the Filter may call it.
 func (f *Filter) Stats() Stats {
 	return Stats{
 		Lines: f.line, Elements: int64(f.elements), Resolved: int64(f.answered), Unresolved: f.failed,
@@ -109,7 +110,8 @@ func (f *Filter) Stats() Stats {
 	}
 }
 
-// Stats returns the counts of all records so far. It is for the goroutine that uses the Lines.
+// Stats returns the counts of all records so far. Only the goroutine that uses the Lines may call
+// it.
 func (l *Lines) Stats() Stats { return l.stats }
 
 // CacheStats describe a Cache.
@@ -135,7 +137,8 @@ type NoCode struct {
 	Addr   uint64 // first such address
 }
 
-// Add adds the later counts o to w.
+// Add adds the counts of o, which are from a later part of the log: w keeps its own Addr if it has
+// one.
 func (w *NoCode) Add(o NoCode) {
 	if w.Frames == 0 {
 		w.Addr = o.Addr

@@ -20,8 +20,8 @@ const (
 	maxTraceBytes = 64 << 10 // bytes of the lines of a trace
 	// time for which lines of a growing log are held: too short for readers to notice
 	maxTraceTime = 250 * time.Millisecond
-	// number of held lines from which a line without a frame releases all, so that the next stack
-	// fits
+	// if this many lines are held, a line without a frame ends the stack: all held lines are
+	// printed, and the next stack fits
 	maxStackStart = maxTraceLines / 4 * 3
 	// lines without a frame between two frames of a trace
 	maxTraceGap = 8
@@ -338,8 +338,8 @@ func (t *tracer) takeFrames(b []byte, frames []judge.Frame, holds bool) {
 	}
 }
 
-// placeAlone sets the Place of each frame that its build ID or an earlier equal frame decides. It
-// reports whether all frames then have a Place.
+// placeAlone sets the Place of each frame that can be located without its trace: by its build ID,
+// or by an earlier equal frame. It reports whether all frames then have a Place.
 func (t *tracer) placeAlone(frames []judge.Frame) (sure bool) {
 	sure = true
 	for i := range frames {

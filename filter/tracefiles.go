@@ -35,12 +35,12 @@ type traceFiles struct {
 	candidates []candidateFile      // files of Dialects.Candidates and in its folders
 	listed     bool                 // candidates is set
 
-	// numbers of files opened and examined in all traces; see charge
+	// numbers of files opened and examined in all traces, as of the last call of charge
 	opened, looked int
 	checked        int64 // start time of the block for which changed has last checked the files
 }
 
-// charge deducts the work on files since the last call from the log's Quota.
+// charge deducts from the log's Quota the files that were opened and examined since the last call.
 func (fs *traceFiles) charge(q *dialect.Quota) {
 	opened, looked := 0, 0
 	for _, all := range []*report.Objects{fs.objects, fs.images} {
