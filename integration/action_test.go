@@ -61,9 +61,9 @@ var (
 	pinned    = regexp.MustCompile(`(?m)^ *uses: [\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
 )
 
-// Each input has a description, and a default unless it is required. Steps get inputs through the
-// environment, since an expression in a script would become part of the script. Other actions are
-// named by commit, since a tag can be moved.
+// Each input must have a description, and a default unless it is required. Steps must get inputs
+// through the environment, since an expression in a script would become part of the script. Other
+// actions must be named by commit, since a tag can be moved.
 func TestTheActionUsesEachInput(t *testing.T) {
 	a := readAction(t)
 	if a.Name != "symfilter" || a.Description == "" || a.Runs.Using != "composite" {

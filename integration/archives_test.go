@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// logrotate is not in the PATH of every user.
+// logrotate is the path of the command, whose folder is not in every user's PATH.
 const logrotate = "/usr/sbin/logrotate"
 
 // rotators are ways to rotate and compress app.log: settings of logrotate, or a script.
@@ -134,7 +134,8 @@ func endQuietly(t *testing.T, p *following, sig syscall.Signal) {
 	}
 }
 
-// checkNumbers expects the lines 0 to total-1 in order. If again is set, lines may be repeated.
+// checkNumbers fails the test unless printed has the lines 0 to total-1 in order. If again is set,
+// lines may be repeated.
 func checkNumbers(t *testing.T, printed string, total int, again bool) {
 	t.Helper()
 	next, doubled := 0, 0

@@ -128,7 +128,7 @@ func perfPrints(t *testing.T, dir, path string, args ...string) string {
 	return regexp.MustCompile(`(?m)^#.*\n`).ReplaceAllString(out, "") // one of the comments is a random tip
 }
 
-// weigh is a function in testdata/asis/calls.cc with inlined calls.
+// weigh is the linkage name of a function in testdata/asis/calls.cc. Calls are inlined into it.
 const weigh = "_ZN4shop5weighERKNS_3BoxIlEEi"
 
 // kernelScript returns the path of a script of Linux, fetched by scripts/fetch-kernel.
@@ -142,7 +142,7 @@ func kernelScript(t *testing.T, name string) string {
 	return testenv.Find(t, filepath.Join(home, ".cache", "symfilter-kernel", name))
 }
 
-// pprofFlags gives pprof the arguments of a test as flags.
+// pprofFlags passes the arguments of a test to pprof, in place of the command line.
 type pprofFlags struct {
 	*flag.FlagSet
 	args []string

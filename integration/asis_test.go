@@ -77,8 +77,8 @@ var missingDeclarations = []struct{ lacks, has *regexp.Regexp }{
 	{regexp.MustCompile(`(?m)^\?\?:\?$`), regexp.MustCompile(`(?m)^.*:\d+$`)},
 }
 
-// sameAnswer compares got with LLVM's answer: same reports whether they are equal, and allowed
-// whether got has at most additional files of declarations.
+// sameAnswer compares got with LLVM's answer. same is set if they are equal. allowed is set if they
+// differ at most in files of declarations that only got has.
 func sameAnswer(want, got string) (same, allowed bool) {
 	if want == got {
 		return true, true
@@ -102,8 +102,8 @@ func sameAnswer(want, got string) (same, allowed bool) {
 	return false, false
 }
 
-// dropInStyles are command lines of LLVM's tools and of symfilter, without the file. end is the end
-// of an answer.
+// dropInStyles are command lines of LLVM's tools and of symfilter, without the file. prefix begins
+// each line of input, and end is the text that ends an answer.
 var dropInStyles = []struct {
 	name, args, prefix, end string
 	data                    bool

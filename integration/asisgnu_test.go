@@ -37,7 +37,7 @@ func gnuPrograms(t *testing.T) map[string]string {
 		words := append(strings.Fields(command), "-O2", "-fPIC", "-shared", ledger, "-o", files[name])
 		run(t, nil, words[0], words[1:]...)
 	}
-	// a copy of the program gcc, whose supplementary file it shares with another copy
+	// two copies of the program gcc, which share a supplementary file
 	files["supplementary"] = filepath.Join(dir, "supplementary")
 	other := filepath.Join(dir, "other")
 	run(t, nil, "cp", files["gcc"], files["supplementary"])

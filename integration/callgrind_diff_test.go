@@ -59,8 +59,8 @@ func compared(t *testing.T, args ...string) (all []changeRecord, total changeRec
 	return all, total, code
 }
 
-// A changed holds the profiles of a program from before and after a change to the program, each
-// unstripped and stripped.
+// A changed holds four profiles of a program: before and after a change to it, each unstripped and
+// stripped.
 type changed struct {
 	before, after         string // profiles of the unstripped program
 	bareBefore, bareAfter string

@@ -20,7 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A profiled is a program that runs under Callgrind twice at one path: unstripped and stripped.
+// A profiled describes a program that the tests run under Callgrind twice at one path: unstripped
+// and stripped.
 type profiled struct {
 	name   string
 	source string
@@ -73,7 +74,7 @@ func TestProfilesOfStrippedProgramsSayWhatTheirTwinsSay(t *testing.T) {
 	}
 }
 
-// objects are the files of a program.
+// objects are the names of a tested program and its libraries.
 var objects = []string{"prog", "libshape.so", "plugin.so"}
 
 func (p *profiled) run(t *testing.T) {
@@ -179,7 +180,7 @@ func (p *profiled) profile(t *testing.T, out string, args []string) {
 	}
 }
 
-// A profile holds the records of a profile in JSON.
+// A profile holds the records that symfilter prints for a profile with --output=json, by kind.
 type profile struct {
 	parts     []profileRecord
 	total     map[string]int64
@@ -577,7 +578,8 @@ func (p *profiled) compareAgain(t *testing.T, bare, want, full, source string) {
 	}
 }
 
-// about compares costs. A racy program's costs may differ slightly.
+// about returns a comparison of costs. For a racy program, two costs may differ by 4 plus 2 % of
+// the greater one.
 func (p *profiled) about() cmp.Option {
 	return cmp.Comparer(func(a, b int64) bool {
 		return a == b || p.racy && max(a-b, b-a) <= 4+max(a, b)/50

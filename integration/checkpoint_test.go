@@ -84,7 +84,7 @@ func saved(t *testing.T, state, name string) bool {
 
 const numberedSize = 40 // bytes of a numbered line
 
-// A numbered writes numbered lines, and rotates its file.
+// A numbered writes numbered lines to a log file, and rotates the file.
 type numbered struct {
 	mu    sync.Mutex
 	path  string
@@ -137,7 +137,7 @@ func (w *numbered) write(stop chan struct{}) {
 	}
 }
 
-// from returns the number of the line at which a run with the checkpoint c continues.
+// from returns the number of the first line that a run with the checkpoint c reads.
 func (w *numbered) from(t *testing.T, c checkpoint) int {
 	t.Helper()
 	w.mu.Lock()

@@ -28,7 +28,7 @@ func ciBlocks(t *testing.T) map[string]string {
 	return blocks
 }
 
-// A ciProject is a folder with the Makefile of docs/ci.md and a stripped test.
+// A ciProject is a folder with the Makefile of docs/ci.md and a stripped test program.
 type ciProject struct {
 	g   gated
 	dir string

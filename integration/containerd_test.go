@@ -91,7 +91,8 @@ func textOfStream(t *testing.T, log, stream string) string {
 	return text.String()
 }
 
-// uri returns the arguments that containerd makes of a URI's members.
+// uri returns the arguments with which containerd starts symfilter for a logging URI with this path
+// and these members.
 func uri(path string, members ...string) []string {
 	args := []string{"--path", path, "--no-default-debug-directories", "true", "container-log", ""}
 	return append(append(args, "--debug-file-directory", checkout+"/testdata/debug"), members...)

@@ -51,7 +51,8 @@ func manifests(t *testing.T, text string) (all []map[string]any) {
 	}
 }
 
-// at returns a member of nested objects.
+// at returns the member of nested objects to which the names lead. It fails the test if a name is
+// missing.
 func at(t *testing.T, of any, names ...string) any {
 	t.Helper()
 	for _, name := range names {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// An aotStack is the stack of a twin whose frames are all in the program. Tests print it in the
+// An aotStack is a twin's stack whose frames are all in the program itself. Tests print it in the
 // forms of producers that need a special compiler.
 type aotStack struct {
 	*traceTwin
@@ -46,7 +46,8 @@ func (s *aotStack) check(t *testing.T, log string, image string) {
 	}
 }
 
-// Swift prints the images with their build IDs after the frames.
+// Frames of Swift must be resolved. Swift prints the images, with their build IDs, only after the
+// frames.
 func TestSwiftIsResolved(t *testing.T) {
 	t.Parallel()
 	s := newAOTStack(t)
@@ -67,7 +68,8 @@ func TestSwiftIsResolved(t *testing.T) {
 	s.check(t, object, "")
 }
 
-// Dart prints addresses of calls, and the build ID before the frames.
+// Frames of Dart must be resolved. Dart prints addresses of calls, and the build ID before the
+// frames.
 func TestDartIsResolved(t *testing.T) {
 	t.Parallel()
 	s := newAOTStack(t)
@@ -96,7 +98,7 @@ func TestDartIsResolved(t *testing.T) {
 	s.wantChain(t, s.traceTwin.frames(t, []byte(dart("", whole)), "--image="+s.program), ownCalls...)
 }
 
-// .NET prints offsets from a file's base.
+// Frames of .NET must be resolved. .NET prints offsets from a file's base.
 func TestNativeAOTIsResolved(t *testing.T) {
 	t.Parallel()
 	s := newAOTStack(t)
@@ -108,7 +110,8 @@ func TestNativeAOTIsResolved(t *testing.T) {
 	s.check(t, log.String(), "backtrace=")
 }
 
-// MongoDB prints no modules if the line would be too long. The lowest base is the program's.
+// Frames of MongoDB must be resolved even without modules, which MongoDB omits if the line would be
+// too long. The lowest base is the program's.
 func TestMongoDBWithoutModulesIsResolved(t *testing.T) {
 	t.Parallel()
 	s := newAOTStack(t)
@@ -142,7 +145,7 @@ func TestAddressesAreReadOnDemand(t *testing.T) {
 	}
 }
 
-// A record of rsyslog must stay one line.
+// A record of rsyslog must be resolved, and must stay one line.
 func TestRecordsOfRsyslogAreResolved(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "backtrace", twinBuild{})

@@ -13,8 +13,9 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Chromium prints the address of the call, other programs the return address. After a signal's
-// trampoline, the next frame's address is exact.
+// Frames with a path and an offset must be resolved, also after a signal's trampoline, where the
+// next address is exact. Chromium prints the address of the call, other programs the return
+// address.
 func TestFramesWithAPathAndAnOffsetAreResolved(t *testing.T) {
 	t.Parallel()
 	for _, build := range []string{"lld", "no-pie"} {
@@ -28,7 +29,8 @@ func TestFramesWithAPathAndAnOffsetAreResolved(t *testing.T) {
 	}
 }
 
-// Node prints addresses of the process, and exported names, which prove where modules were loaded.
+// Frames of Node.js must be resolved. It prints addresses of the process, and exported names, which
+// prove where modules were loaded.
 func TestFramesOfNodeAreResolved(t *testing.T) {
 	t.Parallel()
 	for _, build := range []string{"pie", "no-pie"} {
@@ -47,7 +49,8 @@ func TestOtherBuildsAnswerNothingToBrowsers(t *testing.T) {
 	}
 }
 
-// Frames of Node.js itself have addresses, and the base name of the file.
+// Frames in an addon of Node.js must be resolved. Frames of Node.js itself have only an address and
+// the base name of the file.
 func TestAddonsOfNodeAreResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	const header = "/usr/include/node/node_api.h"

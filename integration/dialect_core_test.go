@@ -91,8 +91,8 @@ func (w *traceTwin) wantOnce(t *testing.T, log []byte, args ...string) {
 	}
 }
 
-// gdb names no file for frames of the program. Maps before or after the frames have the file and
-// its addresses.
+// Frames of gdb must be resolved by the maps before or after them, which have the program's file
+// and addresses. gdb names no file for frames of the program.
 func TestFramesOfGDBAreResolved(t *testing.T) {
 	for name, link := range links() {
 		t.Run(name, func(t *testing.T) {
@@ -233,7 +233,8 @@ func (w *traceTwin) entry(t *testing.T, core string, names bool) []byte {
 	return b.Bytes()
 }
 
-// Each frame has an offset from the base of its module.
+// Frames in the entries of systemd-coredump must be resolved. Each frame has an offset from the
+// base of its module.
 func TestEntriesOfSystemdCoredumpAreResolved(t *testing.T) {
 	for name, link := range links() {
 		t.Run(name, func(t *testing.T) {
@@ -284,8 +285,8 @@ func TestEntriesOfSystemdCoredumpInJSONAreResolved(t *testing.T) {
 	}
 }
 
-// systemd-coredump gets the core dump as from its socket unit, and writes to a journal. A module
-// with a package note has its path and its build ID in the text.
+// Frames in the entries that systemd-coredump itself writes to a journal must be resolved. If a
+// module has a package note, the text has the module's path and build ID.
 func TestSystemdCoredumpItself(t *testing.T) {
 	const program = "/lib/systemd/systemd-coredump"
 	testenv.OnlyLong(t)

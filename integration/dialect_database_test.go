@@ -25,7 +25,8 @@ type server struct {
 	log bytes.Buffer // output to both streams
 }
 
-// startServer starts a program, and reads its output up to the line with the text ready.
+// startServer starts a program, and reads its output up to the first line that contains the text in
+// ready.
 func startServer(t *testing.T, cmd *exec.Cmd, ready string) *server {
 	t.Helper()
 	s := &server{cmd: cmd, out: bufio.NewReader(startPiped(t, cmd, &cmd.Stdout, &cmd.Stderr))}
@@ -36,7 +37,8 @@ func startServer(t *testing.T, cmd *exec.Cmd, ready string) *server {
 	return s
 }
 
-// readTo reads the log up to the line with text, and reports whether it exists.
+// readTo reads the log up to the next line that contains text. It returns false if there is no such
+// line.
 func (s *server) readTo(text string) bool {
 	for {
 		line, err := s.out.ReadString('\n')
@@ -86,7 +88,8 @@ func framesOfSystem(t *testing.T, log []byte, args ...string) (all []twinFrame) 
 	return all
 }
 
-// Redis prints the frame of the fault first, and names its executable by the process title.
+// Frames of a Redis crash must be resolved. Redis prints the frame of the fault first, and names
+// its executable by the process title.
 func TestRedisCrash(t *testing.T) {
 	need(t, "redis-server")
 	dir := t.TempDir()
@@ -139,8 +142,9 @@ func asServerUser(t *testing.T, cmd *exec.Cmd, dir string) *exec.Cmd {
 	return cmd
 }
 
-// PostgreSQL prints a backtrace for an error in a function of backtrace_functions. It names its
-// executable by the process title, or by its path in single-user mode.
+// Backtraces of PostgreSQL must be resolved. PostgreSQL prints one for an error in a function of
+// backtrace_functions. It names its executable by the process title, or by its path in single-user
+// mode.
 func TestPostgreSQLBacktrace(t *testing.T) {
 	testenv.OnlyLong(t)
 	const bin = "/usr/lib/postgresql/15/bin/"
@@ -178,8 +182,8 @@ func TestPostgreSQLBacktrace(t *testing.T) {
 	}
 }
 
-// MariaDB resolves frames of libraries itself, but not its own: addr2line does not find the
-// executable by its process title.
+// Frames of a MariaDB crash must be resolved. MariaDB resolves frames of libraries itself, but not
+// its own: addr2line does not find the executable by its process title.
 func TestMariaDBCrash(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "mariadbd")
@@ -196,7 +200,8 @@ func TestMariaDBCrash(t *testing.T) {
 	}
 }
 
-// glibc 2.36 logs the caller of each allocation as an offset from the load base.
+// The callers in glibc's log of allocations must be resolved. glibc 2.36 logs each as an offset
+// from the load base.
 func TestMtraceIsResolved(t *testing.T) {
 	const debug = "/usr/lib/x86_64-linux-gnu/libc_malloc_debug.so.0"
 	need(t, debug)

@@ -60,7 +60,8 @@ func TestProcessesThatDiedAreNotResolvedByOtherBuilds(t *testing.T) {
 	w.wantChain(t, both, "inventory.h/fall")
 }
 
-// AArch64 logs the address on a later line, and PowerPC prints instructions as words.
+// Faults on other processors must be resolved by their code. AArch64 logs the address on a later
+// line, and PowerPC prints instructions as words.
 func TestProcessesOfOtherProcessorsThatDied(t *testing.T) {
 	need(t, "aarch64-linux-gnu-gcc", "aarch64-linux-gnu-objdump")
 	w := &traceTwin{whole: t.TempDir(), debug: t.TempDir()}

@@ -19,15 +19,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A logForm is a form in which a log keeps the lines of a program. unseal fails the test if a
-// record cannot be parsed.
+// A logForm is a form of log that contains a program's output in records. seal makes the records
+// from the output; unseal returns the output, and fails the test if a record cannot be parsed.
 type logForm struct {
 	name   string
 	seal   func(log string) string
 	unseal func(t *testing.T, log string) string
 }
 
-// eachLine returns a function that seals each line of a log.
+// eachLine returns a function that makes a record from each line of a log by calling seal.
 func eachLine(seal func(line string) string) func(log string) string {
 	return func(log string) string {
 		var b strings.Builder
@@ -117,7 +117,7 @@ func journalMessages(t *testing.T, log string) string {
 	return all.String()
 }
 
-// turns has the number of tested logs by test name. The test and this number alone determine the
+// turns counts the logs that each test has checked. A test's name and its count alone select the
 // form of a log, so that a failure can be repeated.
 var turns sync.Map
 

@@ -25,7 +25,8 @@ var (
 	signalled = append([]string{"print", "handler"}, diedIn...)
 )
 
-// backtrace_symbols_fd prints offsets from the load base, and names of exported functions.
+// The frames of backtrace_symbols_fd must be resolved. It prints offsets from the load base, and
+// names of exported functions.
 func TestBacktraceSymbolsAreResolved(t *testing.T) {
 	builds := map[string]twinBuild{
 		"pie":    {link: []string{"-pie"}},
@@ -68,7 +69,8 @@ func newForms(t *testing.T) *traceTwin {
 	return forms
 }
 
-// Many programs print glibc's frames with their own text, or the results of dladdr in another form.
+// Frames of glibc must be resolved in the forms of many programs, which add their own text, or
+// print the results of dladdr.
 func TestFormsOfBacktraceSymbolsAreResolved(t *testing.T) {
 	w := newForms(t)
 	for _, form := range []struct {

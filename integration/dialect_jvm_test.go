@@ -20,8 +20,8 @@ import (
 // diedCalls is the stack of a twin's program that crashes in its function fall.
 var diedCalls = []string{"inventory.h/fall", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 
-// Java's error log names libraries without folders, and has their paths in the maps, some hundred
-// lines later. If the log is a file, the frames are resolved in place.
+// If Java's error log is a file, its frames must be resolved in place. The log names libraries
+// without folders; the maps, some hundred lines later, have their paths.
 func TestErrorLogsOfJavaAreResolvedInFiles(t *testing.T) {
 	for name, link := range map[string][]string{"pie": {"-pie"}, "no-pie": {"-no-pie"}} {
 		t.Run(name, func(t *testing.T) {
@@ -43,8 +43,8 @@ func TestErrorLogsOfSeveralMachinesAreResolved(t *testing.T) {
 	w.wantChain(t, resolvedOf(w.frames(t, log)), append(diedCalls[:len(diedCalls):len(diedCalls)], diedCalls...)...)
 }
 
-// Up to glibc 2.25, abort prints maps after the frames. The frames name the program by its process
-// title.
+// Frames of an abort in old glibc must be resolved. Up to glibc 2.25, abort prints maps after the
+// frames, and names the program by its process title.
 func TestAbortsOfOldGlibcAreResolvedByTheirMaps(t *testing.T) {
 	w := newTraceTwin(t, "oldabort", twinBuild{})
 	cmd := exec.Command("./oldabort")

@@ -179,8 +179,8 @@ func (l *kernelLog) want() string {
 	return b.String()
 }
 
-// The log has a warning, a BUG, an oops, stacks and a panic. The files are found by the kernel's
-// release, or named by the operator.
+// All frames of a kernel's log must be resolved: a warning, a BUG, an oops, stacks and a panic. The
+// files are found by the kernel's release, or named by the operator.
 func TestReportsOfAKernelAreResolved(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("testdata", "kernel", "console.log"))

@@ -53,7 +53,8 @@ var (
 	faultedCalls = []string{"fall", "dying-leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 )
 
-// glog prints no modules, so maps in the log or --image are needed.
+// Frames of glog must be resolved by maps in the log or, in a program at a fixed address, by
+// --image. glog prints no modules.
 func TestGlogIsResolved(t *testing.T) {
 	for name, link := range map[string]string{"pie": "-pie", "no-pie": "-no-pie"} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +99,8 @@ func TestBoostIsResolved(t *testing.T) {
 	}
 }
 
-// backward-cpp prints modules and exported functions, with the innermost call last.
+// Frames of backward-cpp must be resolved. It prints modules and exported functions, with the
+// innermost call last.
 func TestBackwardIsResolved(t *testing.T) {
 	for name, link := range map[string]string{"pie": "-pie", "no-pie": "-no-pie"} {
 		t.Run(name, func(t *testing.T) {

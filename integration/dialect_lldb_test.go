@@ -30,7 +30,8 @@ func (w *traceTwin) lldb(t *testing.T, settings []string, commands ...string) []
 	return out
 }
 
-// lldb prints modules without folders. Its list of images has paths, build IDs and bases.
+// Frames of lldb must be resolved. lldb prints modules without folders, but its list of images has
+// paths, build IDs and bases.
 func TestFramesOfLLDBAreResolved(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "fault", twinBuild{link: []string{"-pie"}})

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// With llvm-symbolizer, LLVM's library prints paths and offsets; without it, base names and
-// addresses of the process.
+// Stack dumps of LLVM must be resolved in both forms. With llvm-symbolizer, LLVM's library prints
+// paths and offsets; without it, base names and addresses of the process.
 func TestStackDumpsOfLLVMAreResolved(t *testing.T) {
 	t.Parallel()
 	libraries, _ := filepath.Glob("/usr/lib/*/libLLVM.so.19.1")

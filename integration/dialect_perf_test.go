@@ -27,7 +27,8 @@ func traced(t *testing.T, args ...string) []byte {
 	return out
 }
 
-// strace -k prints file offsets after the line of a system call or a signal.
+// The frames of strace -k must be resolved. It prints file offsets after the line of a system call
+// or a signal.
 func TestStacksOfStraceAreResolved(t *testing.T) {
 	for name, link := range links() {
 		t.Run(name, func(t *testing.T) {
@@ -57,8 +58,9 @@ func TestStacksOfStraceBelowAHandler(t *testing.T) {
 	}
 }
 
-// perf script prints file offsets in perf 5.6 to 6.3, and addresses of the process in other
-// versions. The address of a page fault is exact. The twin's last sample is its fault.
+// The frames of perf script must be resolved: perf 5.6 to 6.3 prints file offsets, other versions
+// addresses of the process. The address of a page fault is exact. The twin's last sample is its
+// fault.
 func TestSamplesOfPerfAreResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "perf")

@@ -69,7 +69,8 @@ func inProgram(flags ...string) []string {
 
 var ownCalls = []string{"print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
 
-// Xen's call trace names symbols, some with their file. xen-syms can be loaded at one address only.
+// Xen's call trace must be resolved. It names symbols, some with their file. xen-syms can be loaded
+// at one address only.
 func TestXenIsResolved(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "backtrace", twinBuild{link: inProgram("-no-pie")})
@@ -91,7 +92,8 @@ func TestXenIsResolved(t *testing.T) {
 	}
 }
 
-// OP-TEE logs the load address of a file. The frames have the addresses of calls.
+// Frames of OP-TEE must be resolved. OP-TEE logs the load address of a file, and frames with the
+// addresses of calls.
 func TestOPTEEIsResolved(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "backtrace", twinBuild{link: inProgram("-pie")})
@@ -115,7 +117,8 @@ func TestOPTEEIsResolved(t *testing.T) {
 	}
 }
 
-// QNX logs one instruction, with its offset in the file and in an exported function.
+// The instruction that QNX logs must be resolved. QNX prints its offset in the file and in an
+// exported function.
 func TestQNXIsResolved(t *testing.T) {
 	t.Parallel()
 	w := newTraceTwin(t, "backtrace", twinBuild{link: inProgram("-pie", "-rdynamic", "-Wl,-z,noseparate-code")})

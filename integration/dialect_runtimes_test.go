@@ -60,7 +60,8 @@ func TestHeapProfileOfGperftoolsHasFootnotes(t *testing.T) {
 	w.wantChain(t, resolvedOf(w.frames(t, nil, profile)), calls...)
 }
 
-// Ruby prints the maps after the frames.
+// Frames of Ruby must be resolved, in a file or as footnotes in a pipe, since Ruby prints the maps
+// after the frames.
 func TestReportOfRubyIsResolved(t *testing.T) {
 	testenv.OnlyLong(t)
 	need(t, "ruby")
@@ -76,7 +77,8 @@ func TestReportOfRubyIsResolved(t *testing.T) {
 	w.wantNone(t, nil, writeLog(t, log))
 }
 
-// Xorg prints the nearest symbol, however far away. One exact symbol proves the base of its module.
+// Traces of Xorg must be resolved: one exact symbol proves the base of its module. Other frames
+// have the nearest symbol, however far away.
 func TestTracesOfXorgAreResolved(t *testing.T) {
 	w := newTraceTwin(t, "runtimes", twinBuild{link: []string{"-rdynamic", "-ldl"}})
 	calls := []string{"print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main"}
@@ -88,7 +90,7 @@ func TestTracesOfXorgAreResolved(t *testing.T) {
 	w.wantNone(t, log)
 }
 
-// Julia prints the address of a call, and the path of the module.
+// Traces of Julia must be resolved. Julia prints the address of a call, and the path of the module.
 func TestTracesOfJuliaAreResolvedByMaps(t *testing.T) {
 	w := newTraceTwin(t, "runtimes", twinBuild{link: []string{"-ldl"}})
 	log := w.output(t, nil, "julia")
@@ -96,7 +98,7 @@ func TestTracesOfJuliaAreResolvedByMaps(t *testing.T) {
 	w.wantChain(t, w.frames(t, log), "print", "leaf", "visit", "settle", "close", "audit", "count", "run", "main")
 }
 
-// gfortran's library prints only addresses, so --image names the program.
+// Traces of gfortran's library must be resolved only with --image, since they have only addresses.
 func TestTracesOfGfortranAreResolvedByImage(t *testing.T) {
 	testenv.OnlyLong(t)
 	testenv.Find(t, "/usr/lib/*/libgfortran.so.5")

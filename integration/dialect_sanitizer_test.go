@@ -82,7 +82,8 @@ func TestSanitizerReportsAreAsPrintedOnline(t *testing.T) {
 	}
 }
 
-// With debug information, ThreadSanitizer itself prints the name, size and address of the variable.
+// The filtered report must name the variable like ThreadSanitizer with debug information, which
+// prints the variable's name, size and address.
 func TestVariablesOfRacesAreAsPrintedOnline(t *testing.T) {
 	need(t, "clang-19", "llvm-symbolizer-19", "g++", "strip", "setarch")
 	need(t, sanitizerRuntime(t))
@@ -163,8 +164,8 @@ func TestFramesAreLocatedByOneRunAndNamedByAnother(t *testing.T) {
 	}
 }
 
-// GCC 12's sanitizers print no build ID. The calls before the return addresses prove the file, and
-// refute another build.
+// Reports of GCC 12's sanitizers, which have no build IDs, must be resolved. The calls before the
+// return addresses must prove the file, and refute another build.
 func TestReportsOfGCCAreResolvedByTheirFiles(t *testing.T) {
 	need(t, "g++", "strip", "setarch")
 	flags := []string{"-fsanitize=address"}

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Android 11 prints addresses, Android 10 file offsets. The path is the device's, so only the build
-// ID identifies the file.
+// Frames of Android 11, with addresses, and of Android 10, with file offsets, must be resolved.
+// Only the build ID identifies a file, since the path is the device's.
 func TestAndroidFramesAreResolved(t *testing.T) {
 	t.Parallel()
 	for _, build := range []string{"pie", "lld"} {
@@ -29,7 +29,8 @@ func TestAndroidFramesAreResolved(t *testing.T) {
 	}
 }
 
-// Android 9 prints offsets from the executable mapping, but no build ID. --image names the files.
+// Frames of Android 9 must be resolved by the files of --image. They have offsets from the
+// executable mapping, but no build ID.
 func TestAndroidFramesAreResolvedByImage(t *testing.T) {
 	t.Parallel()
 	images := func(w *traceTwin) []string {
@@ -62,8 +63,8 @@ func TestAndroidFramesAreResolvedByFilesWithoutCode(t *testing.T) {
 	w.wantChain(t, w.frames(t, w.output(t, nil, "android", "signal")), signalledCalls...)
 }
 
-// The libraries are built for Android. A frame has the address of the call: odd in Thumb code, and
-// on x86 the return address minus 1.
+// Frames in libraries built for Android must be resolved on all machines. A frame has the address
+// of the call: odd in Thumb code, and on x86 the return address minus 1.
 func TestAndroidLibrariesOfAllMachinesAreResolved(t *testing.T) {
 	t.Parallel()
 	need(t, "clang++-19", "ld.lld-19", "llvm-objdump-19")

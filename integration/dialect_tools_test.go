@@ -44,7 +44,7 @@ func asLibraries(w *traceTwin) []string {
 	return append([]string{"--image", w.program, "--image", w.dir + "/libledger.so"}, "--image", strings.Join(libc, ""))
 }
 
-// The traces are printed in a function, and in a signal handler after a fault.
+// Traces of tools must be resolved: in a function, and in a signal handler after a fault.
 func TestTracesOfToolsAreResolved(t *testing.T) {
 	for _, p := range printedBy {
 		t.Run(p.form+" "+p.build, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestOtherBuildsAnswerNothingToTools(t *testing.T) {
 	}
 }
 
-// The answers are additional members of the frames' objects. Nothing else changes.
+// The answers must be additional members of the frames' objects. Nothing else may change.
 func TestTracesOfABRTStayJSON(t *testing.T) {
 	t.Parallel()
 	w := emitter(t, "pie")

@@ -52,7 +52,8 @@ func callsOf(form string, all, unnamed []string) []string {
 	return all
 }
 
-// The forms are printed by position-independent programs, and by programs at fixed addresses.
+// TestTraces tests all forms of traces.cc, in a position-independent program and in a program at a
+// fixed address.
 func TestTraces(t *testing.T) {
 	pie, fixed := newTraceTwin(t, "traces", twinBuild{link: []string{"-pie"}}), newTraceTwin(t, "traces", twinBuild{link: []string{"-no-pie"}})
 	t.Run("WithMaps", func(t *testing.T) {

@@ -148,8 +148,8 @@ func TestContainerLogs(t *testing.T) {
 	}
 }
 
-// The log is followed through Kubernetes' symbolic links, across a kubelet rotation. A restart
-// happens after each line, even between the parts of a line, or between a module and its frame.
+// A container's log must be followed through Kubernetes' symbolic links, across rotations. Restarts
+// must lose nothing, even between the parts of a line, or between a module and its frame.
 func TestContainerLogsAreFollowed(t *testing.T) {
 	log, golden := fixture(t)
 	for name, r := range runtimes() {

@@ -81,7 +81,7 @@ func checkFirmware(t *testing.T, file string, frames []firmwareFrame, pc uint64,
 	}
 }
 
-// hexNumbers returns the successive hex numbers after the text mark.
+// hexNumbers returns the hex numbers that follow the text mark on the same line.
 func hexNumbers(t *testing.T, log, mark string) (all []uint64) {
 	t.Helper()
 	_, rest, ok := strings.Cut(log, mark)
@@ -98,7 +98,8 @@ func hexNumbers(t *testing.T, log, mark string) (all []uint64) {
 	return all
 }
 
-// wantFirmware checks the answers for a log, in which the program has want frames.
+// wantFirmware filters a dump with the image file. It fails the test unless the dump has the wanted
+// number of frames, all with llvm-symbolizer's answers, and is otherwise unchanged.
 func wantFirmware(t *testing.T, file string, log []byte, want int) {
 	t.Helper()
 	out := run(t, log, command, "--image", file)

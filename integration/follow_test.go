@@ -471,7 +471,7 @@ func TestFollowedLogsComeOutAsTheyAre(t *testing.T) {
 	}
 }
 
-// Lines have the name of their file only with a flag.
+// Lines of several files must have the name of their file only with -H or --output=json.
 func TestLinesSayTheirFile(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")

@@ -54,7 +54,7 @@ var gatedPrograms = sync.OnceValues(func() (gated, error) {
 	return g, nil
 })
 
-// gate returns the programs, and a folder for reports.
+// gate returns the built programs, and an empty folder for reports.
 func gate(t *testing.T) (gated, string) {
 	t.Helper()
 	need(t, "valgrind", "g++", "strip")

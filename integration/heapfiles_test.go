@@ -38,8 +38,8 @@ var heapTools = []heapTool{
 // varying matches the parts that differ between runs.
 var varying = regexp.MustCompile(`(?m)^,"pid":\d+$|^time=\d+$`)
 
-// A heapTwin is testdata/profile/shop.cc with its library. It runs at one path, first with debug
-// information, then stripped.
+// A heapTwin is a folder with testdata/profile/shop.cc and its library, compiled. The program runs
+// at one path, first with debug information, then stripped.
 type heapTwin struct {
 	dir   string
 	debug string // --debug-file-directory

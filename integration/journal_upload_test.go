@@ -94,7 +94,7 @@ func linesOf(first, n int) string {
 	return b.String()
 }
 
-// restart starts the daemon again after it was killed.
+// restart waits until the killed daemon has ended, and starts it again with the same arguments.
 func (d *runningDaemon) restart() {
 	d.t.Helper()
 	<-d.exited
@@ -119,8 +119,8 @@ pipelines:
   journal: {input: {journal_upload: "ADDR"}, filter: {module_lines: none}, output: {file: DIR/out.log}}
 `
 
-// symfilterd is killed between two uploads of systemd-journal-upload. The sender continues after
-// the last acknowledged entry, and frames of a process that began earlier are resolved.
+// If symfilterd is killed between two uploads of systemd-journal-upload, the sender must continue
+// after the last acknowledged entry. Frames of a process that began earlier must be resolved.
 func TestJournalUploadsGoOnAfterAKill(t *testing.T) {
 	address := testenv.FreeAddress(t)
 	d := startDaemon(t, strings.ReplaceAll(journalDaemon, "ADDR", address))
@@ -144,7 +144,7 @@ func TestJournalUploadsGoOnAfterAKill(t *testing.T) {
 	}
 }
 
-// symfilterd is killed several times during an upload. No entry is lost.
+// If symfilterd is killed several times during an upload, no entry may be lost.
 func TestKilledDaemonsLoseNoEntryOfAJournal(t *testing.T) {
 	const n = 20_000
 	kills, cut := 3, 0

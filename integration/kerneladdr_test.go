@@ -43,7 +43,7 @@ func functionAt(t *testing.T, file string, addr uint64) string {
 	return name
 }
 
-// Addresses that a kernel logs without names are resolved if the log shows where the kernel was
+// Addresses that a kernel logs without names must be resolved if the log shows where the kernel was
 // loaded.
 func TestAddressesOfAKernelAreResolved(t *testing.T) {
 	t.Parallel()

@@ -85,8 +85,8 @@ func explained(t *testing.T, log string, args ...string) (out, messages string) 
 	return stdout.String(), stderr.String()
 }
 
-// The code that a kernel prints proves its file, even if the kernel has patched itself there. Other
-// code refutes the file: this is reported once, and nothing is resolved.
+// The code that a kernel prints must prove its file, even if the kernel has patched itself there.
+// Other code must refute the file: this must be reported once, and nothing may be resolved.
 func TestCodeOfAnOopsProvesTheFile(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -15,15 +15,15 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A placed is a function in a log with its file and line, as printed by a tool.
+// A placed is a function in a log, with the files and lines that a tool prints for it.
 type placed struct {
 	exact bool   // the line belongs to the instruction itself, not to the call before it
 	name  string // without offset and size
 	chain string // "file:line file:line", innermost first; empty if the tool prints none
 }
 
-// Results of the comparison with the kernel's decode_stacktrace.sh: that it agrees, or why it
-// prints another place or none.
+// Results of comparing symfilter with the kernel's script decode_stacktrace.sh. The script agrees,
+// or prints another place or none for one of these reasons.
 const (
 	agrees        = "agrees"
 	notBefore     = "it looks up the return address, not the call before it"

@@ -198,7 +198,7 @@ func TestTruncatedMapsLoseNoFrame(t *testing.T) {
 	checkFrames(t, c, run(t, nil, command, path))
 }
 
-// symfilter and llvm-symbolizer agree on the frames of README's log.
+// symfilter and llvm-symbolizer must agree on the frames of README's log.
 func TestFramesAgreeWithLLVM(t *testing.T) {
 	need(t, "llvm-symbolizer-19")
 	log, err := os.ReadFile(filepath.Join("..", "testdata", "crash.log"))
