@@ -20,8 +20,9 @@ import (
 // maxShown is the number of differences printed for each file.
 const maxShown = 5
 
-// agree looks up n random code addresses of each file with symfilter and llvm-symbolizer-19,
-// both without demangling. It prints the number of answers that differ, and the first maxShown.
+// agree looks up n random code addresses of each file with symfilter and with llvm-symbolizer-19.
+// Neither program demangles names. For each file, agree prints the number of addresses with
+// different answers, and both answers for up to maxShown of these addresses.
 func agree(command string, files []string, n int) error {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(out, "| file\t| addresses\t| lines\t| differ\t| share\t|")

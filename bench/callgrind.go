@@ -11,7 +11,8 @@ import (
 	"path/filepath"
 )
 
-// annotate is callgrind_annotate, which is compared with symfilter's reader of profiles.
+// annotate is the command line of callgrind_annotate, which is compared with symfilter's reader of
+// profiles.
 var annotate = []string{"callgrind_annotate", "--auto=no", "/dev/stdin"}
 
 // profile returns a function that writes a Callgrind profile of about size bytes. Each part is

@@ -28,7 +28,7 @@ type rawFrame struct {
 	vaddr uint64 // within a call for Android, after the call for glibc
 }
 
-// rawLogs writes frames in a raw form, and the same frames as elements.
+// rawLogs writes the same frames to two logs: in a raw form, and as markup elements.
 type rawLogs struct {
 	raw, markup *logWriter
 	code        *code       // code of radosgw
@@ -43,8 +43,8 @@ const libraryTree = "dbgl"
 
 const libraryAt = loadedAt + 1<<36
 
-// writeRaw creates the raw log at path, and beside it the log with the same frames as elements. It
-// calls write once to fill both logs.
+// writeRaw creates two logs with the same frames: a raw log at path, and a log of elements at path
+// plus markupSuffix. It calls write once, which fills both logs.
 func writeRaw(b *binaries, path string, write func(l *rawLogs)) error {
 	c, err := b.code(radosgw, 0)
 	if err != nil {

@@ -22,7 +22,7 @@ const (
 	// may be too long by one glance.
 	glance = time.Millisecond
 
-	// patience bounds a run of a daemon, which does not end by itself.
+	// patience is the longest time that a daemon may run, since a daemon does not end by itself.
 	patience = 10 * time.Minute
 
 	// ioSize is the size in bytes of the HTTP client's buffers.

@@ -59,7 +59,7 @@ func TestGoalsOfAnUntunedBinaryAreTheRatiosOfTheTunedOne(t *testing.T) {
 	}
 }
 
-// A goal is met if the figure that the table prints meets it.
+// Whether a goal is met must be decided by the rounded figure that the table prints.
 func TestGoalsAreMet(t *testing.T) {
 	const mib = 1 << 20
 	row := func(goals string, mine, other cost) []bool {

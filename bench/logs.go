@@ -31,7 +31,8 @@ func (w *logWriter) printf(format string, args ...any) {
 	w.size += int64(n)
 }
 
-// create writes a log by calling f. Only a complete log gets the name path.
+// create calls f to write a log to a temporary file. It renames the file to path only if the log is
+// complete.
 func create(path string, f func(w *logWriter)) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "new-")
 	if err != nil {

@@ -144,11 +144,12 @@ func generate(b *binaries, name string) error {
 	return fmt.Errorf("no workload %q with a log", name)
 }
 
-// daemonDir is the folder for rows of symfilterd, inside the folder for all outputs.
+// daemonDir is the name of the folder for the files of a symfilterd row. It is inside the folder
+// for all outputs.
 const daemonDir = "daemon"
 
-// measure runs the commands of a workload, and adds a row to the report. The commands write below
-// the folder made, and measure removes their files at the end.
+// measure runs the commands of a workload, and adds a row to the report. The commands write to
+// files inside the folder made. measure removes these files at the end.
 func (r *report) measure(ctx context.Context, w workload, b *binaries, p *programs, o options, made string) error {
 	log := os.DevNull
 	if name := w.logName(); name != "" {
@@ -231,8 +232,9 @@ func contendersOf(ctx context.Context, w workload, b *binaries, p *programs, log
 	return other, mine, nil
 }
 
-// asBase returns the command line mine for another build, with a separate cache, since the
-// format of indexes may differ. It makes the index that w needs.
+// asBase returns mine, a command line of symfilter, with base as the program. base is another build
+// with a separate cache, since the format of its indexes may differ. asBase makes the index that w
+// needs.
 func asBase(ctx context.Context, base string, mine []string, w workload, b *binaries, made string) ([]string, error) {
 	env, argv := assignments(mine)
 	env, argv = slices.Clone(env), append([]string{base}, argv[1:]...)

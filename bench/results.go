@@ -27,7 +27,7 @@ type report struct {
 	Results      []result  `json:"results"`
 }
 
-// result is a row.
+// result holds the figures of one row: ratios, goals, and the costs of both commands.
 type result struct {
 	Workload  string       `json:"workload"`
 	Against   string       `json:"against"` // name in the table
@@ -63,7 +63,7 @@ func newReport() *report {
 	return &report{Format: format, Time: time.Now().UTC().Truncate(time.Second), Processors: runtime.NumCPU(), Architecture: runtime.GOARCH}
 }
 
-// add adds the row of two measured contenders.
+// add appends a row for a workload, with the figures of both commands and the goals.
 func (r *report) add(w workload, label string, other, mine side) error {
 	row := result{
 		Workload:  w.name,

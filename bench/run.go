@@ -29,7 +29,7 @@ type contender struct {
 // contend returns a contender that reads the workload's log, and prints to the null device.
 func contend(argv ...string) *contender { return &contender{argv: argv} }
 
-// cost has the figures of a run, or the median of each.
+// cost holds the figures of one run, or the median of each figure over several runs.
 type cost struct {
 	Wall time.Duration `json:"wall_ns"`
 	CPU  time.Duration `json:"cpu_ns"`

@@ -16,7 +16,7 @@ import (
 )
 
 func TestMedian(t *testing.T) {
-	// the order of the runs differs from figure to figure
+	// sorting the runs by one figure gives another order than sorting them by another figure
 	runs := func(n int) []cost {
 		all := []cost{{5, 10, 300}, {1, 50, 100}, {9, 20, 900}, {3, 40, 500}, {7, 30, 700}}
 		return all[:n]

@@ -69,8 +69,8 @@ func addresses(bin string, n int) func(b *binaries, path string) error {
 	}
 }
 
-// argument compares two commands that get the address as an argument. The address is read from the
-// log of row.
+// argument compares two commands that get an address as an argument. The address is in the log of
+// the workload named row.
 func (s symbolizer) argument(bin, row string) func(b *binaries, command, out string) (other, mine *contender) {
 	return func(b *binaries, command, _ string) (other, mine *contender) {
 		address, _ := os.ReadFile(b.logPath(row)) // if the file is missing, the later read fails

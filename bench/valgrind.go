@@ -31,8 +31,8 @@ func differentLeaks(size int64, distinct int) func(b *binaries, path string) err
 	return leaks(size, distinct, 28, func(int, int) int { return r.IntN(distinct) })
 }
 
-// leaks returns a function that writes a report of leaks with depth callers. place chooses caller j
-// of leak i, by number.
+// leaks returns a function that writes a report of leaks, each with depth callers. place returns
+// the number of the return address that caller j of leak i has.
 func leaks(size int64, distinct, depth int, place func(i, j int) int) func(b *binaries, path string) error {
 	return func(_ *binaries, path string) error {
 		name, calls, err := reportedCalls(distinct)

@@ -14,14 +14,15 @@ type workload struct {
 	log   func(b *binaries, path string) error // writes the log; nil for empty input
 	of    string                               // workload whose log is read if log is nil
 	debug string                               // debug tree
-	// piped is set if the command runs between two cats, and is compared with cat in its place.
+	// piped is set if the command runs in a pipeline between two cats. It is compared with a third
+	// cat in the command's place.
 	piped bool
 	// indexed is the file in bins that is indexed beforehand, or "".
 	indexed string
 	// commands returns the contenders, which write to the folder out; nil selects the two
 	// filters.
 	commands func(b *binaries, command, out string) (other, mine *contender)
-	// daemon returns the contenders of a row of symfilterd.
+	// daemon is set for a row of symfilterd. It returns the contenders.
 	daemon  func(d *daemon) (other, mine *contender, err error)
 	other   []string // compared with symfilter instead of llvm-symbolizer
 	against string   // the other side's name in the table; empty for its program
@@ -170,8 +171,8 @@ func outputAgainstText(form string) func(b *binaries, command, out string) (othe
 // markupSuffix is the suffix of the log with the same frames as elements.
 const markupSuffix = ".bt"
 
-// onMarkupOf compares two runs of symfilter: on the log of the row with this name, and on the
-// markup form of the log. In that form, each frame is an element. Both runs have the flags.
+// onMarkupOf compares two runs of symfilter with the same flags: on the log of the row called name,
+// and on the markup form of this log, in which each frame is an element.
 func onMarkupOf(name string, flags ...func(b *binaries) string) func(b *binaries, command, out string) (other, mine *contender) {
 	return func(b *binaries, command, _ string) (other, mine *contender) {
 		other, mine = filtering(b, command), filtering(b, command)
