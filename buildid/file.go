@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// A Kind is the purpose of a file.
+// A Kind is the purpose for which a file is wanted.
 type Kind uint8
 
 // kinds of files with a build ID

@@ -29,8 +29,8 @@ type finder interface {
 	Find(ctx context.Context, q Query, note func(Attempt)) (*File, error)
 }
 
-// A finderCase makes a finder for an empty folder. The finder looks at place for the file with the
-// wanted ID.
+// A finderCase makes a finder for an empty folder. place is the path at which the finder looks for
+// the file with the wanted ID.
 type finderCase struct {
 	name  string
 	place string // below the folder

@@ -51,7 +51,7 @@ func (inner) FindAlt(ctx context.Context, id ID, name, near string, dirs []strin
 	return findAlt(ctx, id, name, near, dirs, note)
 }
 
-// StateOf returns the text that State returns for the open file that info describes.
+// StateOf returns the same text as State, for an open file whose Stat returned info.
 func (inner) StateOf(info fs.FileInfo) string { return stateOf(info).text() }
 
 // IsMissing reports whether a is an attempt at a path that does not exist.
@@ -72,7 +72,8 @@ func (i *innerFile) Modified() (nanoseconds int64, ok bool) { return (*File)(i).
 // if i is not from a file of the system.
 func (i *innerFile) State() string { return (*File)(i).stateText() }
 
-// Roots calls visit for each path. The arguments are like the fields of root.
+// Roots calls visit for each path of the SymbolPath. visit gets the number of files, the ID and the
+// faults, as in root.
 func (i *innerPath) Roots(ctx context.Context, visit func(path string, files int, id ID, faults []Attempt)) error {
 	roots, err := (*SymbolPath)(i).roots(ctx)
 	for _, r := range roots {

@@ -2,7 +2,7 @@ package buildid
 
 import "time"
 
-// Limits beyond the needs of real installations.
+// Limits that real installations do not reach, and other constants of the finders.
 const (
 	// minimum bytes of an ID in a tree: the first byte names the folder, the others the file
 	minPathID   = 2
@@ -46,7 +46,7 @@ const (
 	zipRatioFrom = 16 << 20 // inflated bytes of a member above which the ratio is checked
 	// bytes of a deflated member that are searched for its note
 	zipHead = 1 << 20
-	// bytes inflated of an archive's members to find their notes
+	// total bytes inflated from one archive's members to find their notes
 	maxZipHeads      = 512 << 20
 	maxUnpacked      = 16      // unpacked members of archives kept while not in use
 	maxUnpackedBytes = 2 << 30 // total bytes of unused members

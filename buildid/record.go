@@ -23,8 +23,9 @@ func stateOf(info fs.FileInfo) state {
 	return s
 }
 
-// settled reports whether every change of the file after now will change s. If the file changed
-// just before now, another change may get the same time stamp: clocks of file systems tick slowly.
+// settled reports whether s is old enough to detect every change after now. A file that changed
+// shortly before now may change again without a new time stamp, since clocks of file systems tick
+// slowly.
 func (s state) settled(now time.Time) bool { return s.mtime < now.Add(-young).UnixNano() }
 
 // A content is the type of a file, from its first bytes.
@@ -60,8 +61,8 @@ func (a *record) equal(b *record) bool {
 		slices.Equal(a.members, b.members)
 }
 
-// A folder holds the names in a folder at the time it was read. It is immutable after the walk that
-// made it.
+// A folder lists the files and subfolders of a directory at the time it was read. It is immutable
+// after the walk that made it.
 type folder struct {
 	rel     string // below the root, "" for the root itself
 	state   state

@@ -34,8 +34,8 @@ type memory struct {
 	cache string // the cache folder; empty for none
 }
 
-// folder returns the memory's folder. If make is set, it creates a missing folder. ok is false if
-// there is no folder that only the user can change.
+// folder returns the path of the memory's folder. If make is set, it creates a missing folder. ok
+// is false if the folder does not exist, or if other users could change it or the cache folder.
 func (m memory) folder(make bool) (dir string, ok bool) {
 	if m.cache == "" {
 		return "", false

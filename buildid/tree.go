@@ -96,7 +96,8 @@ func (t *Tree) complete(prefix ID) (id ID) {
 // maxSiblings bounds the names read from one of a tree's 256 folders.
 const maxSiblings = 1 << 16
 
-// places returns the paths of id without a suffix. id must have at least minPathID bytes.
+// places returns the possible paths of id's files in the tree, without a suffix such as .debug. id
+// must have at least minPathID bytes.
 func (t *Tree) places(id ID) []string {
 	hex := id.String()
 	place := filepath.Join(hex[:2], hex[2:])

@@ -33,7 +33,8 @@ type walk struct {
 	fatal  error // error that left the walk incomplete; nil if none
 }
 
-// A rootWalk is the state of a walk at one root. The walk's mutex guards the fields that change.
+// A rootWalk is the state of a walk in one path of the operator. The walk's mutex guards the fields
+// that change.
 type rootWalk struct {
 	path    string
 	base    string
@@ -44,7 +45,8 @@ type rootWalk struct {
 	changed bool
 }
 
-// newRootWalk returns the walk at path. old holds the folders of the previous walk, if any.
+// newRootWalk returns a rootWalk for path. old holds the folders that the previous walk found, if
+// any.
 func newRootWalk(path string, old []*folder) *rootWalk {
 	r := &rootWalk{path: path, was: make(map[string]*folder, len(old))}
 	for _, d := range old {
@@ -223,15 +225,16 @@ func (w *walk) folder(r *rootWalk, rel string, info fs.FileInfo) {
 	w.addFolder(r, d, changed)
 }
 
-// sameNames reports whether a and b hold the same names in the same state.
+// sameNames reports whether two versions of a folder have the same state, and the same names of
+// files and subfolders.
 func sameNames(a, b *folder) bool {
 	return a.settled == b.settled && a.state == b.state && slices.Equal(a.folders, b.folders) &&
 		slices.EqualFunc(a.files, b.files, func(a, b record) bool { return a.name == b.name })
 }
 
-// list reads the names in the folder at path into d. The parameter was is the folder that the
-// previous walk found, or nil. Files that was has, too, keep their records. After an error, d has
-// the names read before the error.
+// list reads the names in the folder at path into d. was is the folder as the previous walk found
+// it, or nil. Files that are also in was keep their records. After an error, d has the names read
+// before the error.
 func (w *walk) list(d *folder, path string, was *folder) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // zipMagic begins an archive that is not empty.
 const zipMagic = "PK\x03\x04"
 
-// errBadZip is wrapped by errors for files that are not archives, and for archives beyond the
-// limits.
+// errBadZip is wrapped by errors for archives that are damaged, exceed the limits, or use
+// unsupported features.
 var errBadZip = errors.New("not all of this zip file can be used")
 
 // isZip reports whether a file with this name and beginning is searched as an archive.
@@ -157,7 +157,8 @@ func readMembers(ctx context.Context, r io.ReaderAt, size int64) ([]member, erro
 	return members, refused
 }
 
-// readMember returns the ID of m, and the number of bytes that it inflated to find the ID.
+// readMember returns the ID in m's note, and the number of bytes that it inflated to find the note.
+// It inflates at most limit bytes.
 func readMember(r io.ReaderAt, size int64, m *zip.File, limit int64) (ID, int64, error) {
 	if m.Method == zip.Store {
 		stored, err := storedMember(r, size, m)

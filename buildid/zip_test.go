@@ -144,8 +144,8 @@ func checkFound(t *testing.T, p *SymbolPath, path, id, want string, mapped bool,
 	}
 }
 
-// lies returns an archive with one deflated member. change, if not nil, changes the numbers in the
-// member's headers.
+// lies returns an archive with one deflated member. If change is not nil, it may set wrong sizes or
+// checksums in the member's header.
 func lies(t testing.TB, content []byte, change func(h *zip.FileHeader)) []byte {
 	t.Helper()
 	var body bytes.Buffer
