@@ -119,7 +119,8 @@ func (o *Options) sourceRoots() source.Roots {
 	return append(all, mapped...)
 }
 
-// unshown lists source files whose lines are not printed.
+// unshown prints heading, and below it the source files whose lines are not printed, with their
+// shares of all.
 func (t *listing) unshown(heading string, files []nameID, totals map[nameID]int64, all int64) {
 	if len(files) == 0 {
 		return
@@ -174,8 +175,8 @@ func (t *listing) source(f nameID, text []byte, costs map[uint32]*sourceLine, to
 }
 
 // linesNear calls show for each line that chosen selects, and for Options.Around lines before and
-// after it. It prints a heading at each gap between these lines. It returns the number of lines in
-// text.
+// after each of them. Where it skips lines, it prints a heading with the number of the next line.
+// It returns the number of lines in text.
 func (t *listing) linesNear(text []byte, chosen func(number uint32) bool, show func(number uint32, line []byte)) (number uint32) {
 	around := uint32(usualAround)
 	if n := t.o.Around; n != 0 {

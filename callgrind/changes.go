@@ -20,7 +20,8 @@ type changeTable struct {
 	called  bool // a side has calls, so inclusive costs may differ from own costs
 }
 
-// A pair is a measure on both sides. An event may have a different number on each side.
+// A pair is one measure for both sides of a comparison. It has two elements, since an event may
+// have another index on each side.
 type pair [2]measure
 
 // A changeColumn is a column of numbers: a cost, or a change.
@@ -40,7 +41,7 @@ const (
 	difference
 )
 
-// pairs returns the measures of events given by name or by definition.
+// pairs returns a pair for each event in names. An event is given by its name or by a definition.
 func (c *Comparison) pairs(names []string) (all []pair, err error) {
 	for i, s := range c.sides {
 		m, err := s.g.measures(names)

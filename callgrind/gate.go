@@ -77,8 +77,8 @@ func (g *gate) incomplete(r *Report, flag string) {
 	r.o.report().Report(fmt.Sprintf("%s fails, because the end of %s is missing, and the costs are incomplete", flag, strings.Join(names, ", ")))
 }
 
-// judge checks limits, and adds the verdicts to g. Of two sides, the second is checked, and changes
-// are relative to the first.
+// judge checks limits, and adds the verdicts to g. With two sides, it checks the costs of the
+// second side, and changes relative to the first side.
 func (g *gate) judge(limits []Limit, sides []*side) error {
 	for i := range limits {
 		l := &limits[i]

@@ -52,8 +52,7 @@ func (g *graph) callees(n uint32) iter.Seq[uint32] {
 
 func (g *graph) callersOf(n uint32) []uint32 { return g.to.Of(n) }
 
-// A part is a contribution to an edge: the calls from one place, or the code of one function inside
-// another.
+// A part is added to an edge: the calls from one place, or the costs of an implied call.
 type part struct {
 	from, to uint32
 	index    uint32 // index in model.calls or in resolution.implied
@@ -95,8 +94,8 @@ func newGraph(v *resolution, total []int64) *graph {
 	return g
 }
 
-// sign records the events with negative costs in rows of width numbers. The last g.width numbers of
-// a row are its costs.
+// sign sets g.signed for each event with a negative cost in rows. A row has width numbers; the last
+// g.width of them are costs.
 func (g *graph) sign(rows []int64, width int) {
 	for i, n := range rows {
 		if e := i%width - (width - g.width); n < 0 && e >= 0 {
@@ -225,8 +224,8 @@ func (g *graph) limit(costs []int64, from, to uint32) {
 // cycleNumber returns the number of a node's cycle, from 1, or 0 for a node outside of all cycles.
 func (g *graph) cycleNumber(n uint32) uint32 { return g.cycleOf[g.cycle[n]] }
 
-// wholes returns the cost of each cycle: own costs, and the costs of calls to functions
-// outside. A cycle of one function has 0.
+// wholes returns the cost of each cycle: the own costs of its functions, and the costs of their
+// calls to functions outside. For a function outside of all cycles, the cost is 0.
 func (g *graph) wholes(cycle, members []uint32) []int64 {
 	whole := make([]int64, len(members)*g.width)
 	for i := range uint32(len(g.all)) {

@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// many returns the size of a test: n with TEST_LONG=1, otherwise a hundredth of n.
+// many returns the number of items for a test: n with TEST_LONG=1, otherwise a hundredth of n.
 func many(n int) int {
 	if os.Getenv("TEST_LONG") == "1" {
 		return n
@@ -137,8 +137,8 @@ func TestHostileProfilesAreBounded(t *testing.T) {
 	}
 }
 
-// Functions with equal costs are compared by all events, so the work for one event must not grow
-// with the number of events.
+// A counted event must have one weight, however many events the profile has. Otherwise a comparison
+// of functions by all events would take quadratic time.
 func TestTheCostOfACountedEventIsOneWeight(t *testing.T) {
 	var e events
 	for i := range maxEvents {

@@ -75,7 +75,8 @@ func (r *recordReader) numbers(b []byte) error {
 	return r.give(costRecord)
 }
 
-// shortest and longest bound the digits of a decimal number that always fits into an int64.
+// shortest and longest are the least and the largest number of digits in a short decimal number.
+// Such a number always fits into an int64.
 const shortest, longest = 1, 18
 
 // decimal parses the decimal digits from i, and returns the index after them. It is small enough to
@@ -126,8 +127,8 @@ func number(b []byte, i int) (n int64, end int, ok bool) {
 	return n, end, true
 }
 
-// checkSize reports a count beyond int64. The reader uses the largest int64 instead, or its
-// negative.
+// checkSize reports a count that does not fit into an int64. The reader replaces such a count by
+// the largest int64, negative for a negative count.
 func (r *recordReader) checkSize(count []byte) {
 	if len(count) < len("0x8000000000000000") { // shorter than any such number
 		return

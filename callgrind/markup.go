@@ -89,7 +89,7 @@ func (r *renderer) end() error {
 	return r.err
 }
 
-// log renders a line outside of profiles, unchanged.
+// log writes a line outside of profiles to the sink, unchanged.
 func (r *renderer) log(line []byte) error {
 	r.flush()
 	if r.err == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// A model sums a profile, or a part of one, by place: see key. Functions have their names in the
-// profile.
+// A model sums the costs, calls and jumps of a profile, or of one part, by key. The names of its
+// functions are those in the profile, before addresses are resolved.
 type model struct {
 	r *recordReader
 
@@ -34,7 +34,8 @@ type model struct {
 // A function is identified by its names in the profile.
 type function struct{ object, file, name nameID }
 
-// headings are the values of header lines that a report shows.
+// headings holds the values of header lines that a report shows, from all inputs and from the
+// current part.
 type headings struct {
 	creator, command, pid, version string
 	parts, documents               int

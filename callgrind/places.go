@@ -21,7 +21,7 @@ func (k *key) hash() uint64 {
 	return h ^ h>>32
 }
 
-// sums holds counts by key; each key has width counts.
+// sums is a table from keys to counts. Each key has width counts.
 type sums struct {
 	width  int
 	keys   []key
@@ -94,7 +94,7 @@ func (s *sums) grow() {
 	}
 }
 
-// widen gives each key width counts; the counts after the present ones are 0.
+// widen increases the number of counts of each key to width. The added counts are 0.
 func (s *sums) widen(width int) {
 	counts := make([]int64, 0, len(s.keys)*width)
 	for i := range s.keys {

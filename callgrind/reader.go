@@ -57,7 +57,7 @@ type recordReader struct {
 	jumpFn               nameID
 }
 
-// expectation is the expected meaning of the next line of numbers.
+// expectation is the kind of data expected in the next line of numbers.
 type expectation uint8
 
 const (

@@ -215,7 +215,9 @@ func (v *resolution) lacksAddresses() bool {
 	return nameless > all/100
 }
 
-// countMissing counts, by object, the functions without a name and the functions that got one.
+// countMissing adds the functions that got a name and the unresolved functions to r.missing. needed
+// and named hold, for each object, the numbers of functions without a name, and of functions that
+// got one.
 func (r *Report) countMissing(needed, named map[nameID]int) {
 	for _, n := range named {
 		r.missing.Named += int64(n)

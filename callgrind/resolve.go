@@ -96,8 +96,8 @@ func (v *resolution) isUnknown(file nameID) bool {
 	return file == 0 || v.m.r.Text(file) == unknown
 }
 
-// findNeedy finds the functions whose name or file is missing in the profile and may be in the
-// object file. It counts functions without a name in needed, by object.
+// findNeedy sets needy for each function that lacks its name or file and whose object file may have
+// it. For each object, needed gets the number of functions without a name.
 func (v *resolution) findNeedy() {
 	m := v.m
 	v.needy = make([]bool, len(m.functions))
@@ -163,9 +163,11 @@ func (v *resolution) places() {
 }
 
 // findHomes returns, for each function of the profile, 1 + the index of its physical function, or 0
-// if unknown. For each function and each physical function in which it has costs, pairs has the
-// first address. If the function only jumped into the physical function, findHomes replaces the
-// address by the number of the physical function's node.
+// if unknown.
+//
+// pairs has an entry for each function and each physical function in whose code the function has
+// costs. The value is the first address of these costs. If the physical function is not the
+// function's own, findHomes replaces the address by the number of the physical function's node.
 func (v *resolution) findHomes(pairs map[uint64]uint64) []uint32 {
 	m := v.m
 	homes := make([]uint32, len(m.functions))
@@ -289,8 +291,8 @@ func (v *resolution) asValgrind() {
 	}
 }
 
-// levels returns rest, the suffix of a function's name, with names in place of addresses. The
-// suffix is the level of recursion and the callers.
+// levels returns the suffix rest of a function's name, with the addresses of callers replaced by
+// names. The suffix has the level of recursion and the callers.
 func (v *resolution) levels(fn uint32, rest string) string {
 	if strings.HasPrefix(rest, " [") { // drop the section, since the function now has a name
 		if i := strings.IndexByte(rest, '\''); i >= 0 {
@@ -362,8 +364,8 @@ func (v *resolution) findCallers() {
 }
 
 // An impliedCall is a call that the profile lacks: one function jumped into the code of another,
-// and the profile has the costs of that code under the first function. If Callgrind knows both
-// functions, it writes a call.
+// and the profile counts the costs of that code for the first function. If Callgrind has the names
+// of both functions, it writes such a jump as a call.
 type impliedCall struct {
 	from, to uint32
 	count    int64
@@ -371,7 +373,7 @@ type impliedCall struct {
 	addr     uint64  // address of the first byte of the code
 }
 
-// imply finds the calls that the profile lacks.
+// imply collects the implied calls, and sums the costs of each: see impliedCall.
 func (v *resolution) imply() {
 	m := v.m
 	index := make(map[[2]uint32]int)

@@ -233,7 +233,7 @@ func (v *resolution) inOrder() []uint32 {
 	})
 }
 
-// byPlace returns the indexes of the keys in s that come from each place.
+// byPlace returns, for each place, the indexes of its calls or jumps in s.
 func byPlace(s *sums, places int) [][]uint32 {
 	all := make([][]uint32, places)
 	for i := range s.keys {

@@ -18,8 +18,8 @@ type functionKey struct {
 	file   string // base name; set if several files have a function with this object and name
 }
 
-// A side is a profile whose functions are joined by key: a side of a comparison, or a profile
-// with limits.
+// A side is a profile in which all functions with the same key are one function. It is one side of
+// a comparison, or a single profile with limits.
 type side struct {
 	o    *Options
 	g    *graph
@@ -85,9 +85,9 @@ type naming struct {
 // between builds.
 const nameless = "(functions without names)"
 
-// joinNameless joins the functions of an object that have only addresses. It keeps them apart if at
-// least half of one side's addresses are also on the other side: then both sides ran the same
-// build.
+// joinNameless gives the functions of an object that have only addresses one key. If at least half
+// of one side's addresses are also on the other side, both sides ran the same build: then each
+// function keeps a separate key.
 func joinNameless(sides [][]naming) {
 	if len(sides) != 2 {
 		return

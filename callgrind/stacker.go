@@ -307,8 +307,8 @@ func (s *stacker) graph() *stacks.Graph {
 	return g
 }
 
-// merged returns the elements of all, sorted and without duplicates, as once. index has, for
-// each element of all, its index in once.
+// merged sorts the elements of all, and returns them without duplicates in once. For each element
+// of all, index has the position of the equal element in once.
 func merged[E comparable](all []E, compare func(a, b E) int) (once []E, index []uint32) {
 	index = make([]uint32, len(all))
 	for _, i := range stacks.Order(len(all), func(a, b uint32) int { return compare(all[a], all[b]) }) {
@@ -320,8 +320,8 @@ func merged[E comparable](all []E, compare func(a, b E) int) (once []E, index []
 	return once, index
 }
 
-// costs adds the costs of the graph's sinks and arcs in one measure to sinks and arcs. value is the
-// index of the measure.
+// costs sums one measure for the graph: it adds the costs of places to sinks, and the costs of
+// calls to arcs. value is the index of the measure.
 func (s *stacker) costs(value int, sinks, arcs []int64) {
 	m, scale := &s.measures[value], s.scale[value]
 	add := func(to *int64, costs []int64) { *to = stacks.Plus(*to, stacks.Times(scale, m.value(costs))) }

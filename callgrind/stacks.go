@@ -139,8 +139,9 @@ func (r *Report) stackMeasures(v *resolution) ([]measure, error) {
 	return all, err
 }
 
-// stackValue returns the value of stacks for an event. Some producers write the unit after the
-// event's name, as in Time_(10ns) by Xdebug and cpu(nanoseconds) by pprof.
+// stackValue returns the name and unit under which stacks show an event. scale is the factor from
+// the event's costs to this unit. Some producers write the unit after the event's name, as in
+// Time_(10ns) by Xdebug and cpu(nanoseconds) by pprof.
 func stackValue(event string) (v stacks.ValueType, scale int64) {
 	if name, unit, ok := strings.Cut(strings.TrimSuffix(event, ")"), "("); ok && strings.HasSuffix(event, ")") {
 		name = strings.TrimRight(name, "_")
@@ -153,7 +154,8 @@ func stackValue(event string) (v stacks.ValueType, scale int64) {
 	return stacks.ValueType{Name: event, Unit: "count"}, 1
 }
 
-// stackUnits lists the units after event names, and the units of stacks with their factors.
+// stackUnits lists the units that producers write after event names, and for each the unit of
+// stacks and the factor.
 var stackUnits = []struct {
 	names []string
 	unit  string

@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A physical is a function of a debug file. Other functions of the profile may have costs in its
-// code.
+// A physical is a function of the debug file, not of the profile. Several functions of the profile
+// may have costs in its code.
 type physical struct {
 	object nameID
 	shown  nameID // name as the output spells it
