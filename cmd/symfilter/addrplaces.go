@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// files kept open; a desktop program maps a few hundred
+	// maximum number of files kept open; a desktop program maps a few hundred
 	maxAddrModules  = 1024
 	maxShownMistake = 300 // bytes of a mistaken line to print; a line may have 64 KiB
 )
@@ -36,7 +36,8 @@ type addresses struct {
 	to         io.Writer // gets the answers
 	out        []byte    // answers that are not written yet
 	unresolved doctor.Sum
-	// addresses outside of their file; added last, since a Sum keeps the last reason for a module
+	// answers for addresses outside of their file; added to unresolved last, since a Sum keeps the
+	// last reason for a module
 	outside doctor.Sum
 
 	lines     int64 // lines of standard input so far
@@ -45,7 +46,7 @@ type addresses struct {
 	unwritten bool     // the output could not be written
 }
 
-// A mistakes counts words that cannot be looked up.
+// A mistakes counts words that cannot be looked up, and keeps the first of them.
 type mistakes struct {
 	n     int64
 	first string // the first counted word, and why it cannot be looked up
@@ -170,7 +171,8 @@ func (a *addresses) answer(text string, w address.Word) {
 	a.tell(&l)
 }
 
-// named prints an answer for each address of a name.
+// named looks up the symbols that have the name in w, and prints an answer for each of their
+// addresses. l is the common part of these answers.
 func (a *addresses) named(l located, w address.Word) {
 	m := l.module
 	all, err := a.Symbolizer.Named(m.ctx, m.Location(0), w.Name)
@@ -201,7 +203,7 @@ func hasSize(e symbolize.Extent, size uint64) bool {
 	return e.Size == size || e.Next != 0 && e.Next-e.Addr == size
 }
 
-// doubtOf returns why w may not mean the symbol e, or "".
+// doubtOf returns the reason why w may refer to another symbol than e, or "" if there is none.
 func doubtOf(e symbolize.Extent, w address.Word) string {
 	size := e.Size
 	if size == 0 && e.Next != 0 {

@@ -40,8 +40,8 @@ func (a *addresses) text(l *located) {
 	a.out = append(b, '\n')
 }
 
-// appendPlace appends the word of the request, if any, and the address or range that the word does
-// not show. A doubt follows in parentheses.
+// appendPlace appends the word of the request, if any. It adds the address or range that the word
+// does not show, and in parentheses the doubt, if any.
 func (l *located) appendPlace(b []byte) []byte {
 	if l.word != "" || !l.hasAddr {
 		b = escape.AppendText(b, l.word, "")

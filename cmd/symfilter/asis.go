@@ -26,7 +26,8 @@ func byName(word string, args []string) []string {
 	return args
 }
 
-// runAs answers like another symbolizer. args are its name and arguments.
+// runAs runs symfilter in place of another symbolizer, with that symbolizer's flags and output.
+// args are the symbolizer's name and arguments.
 func runAs(args []string, std standard) (int, error) {
 	p := asis.Named(args[0])
 	if p == nil {

@@ -71,7 +71,7 @@ func (r *reports) profileOptions(at *arrival) callgrind.Options {
 	return o
 }
 
-// A logLines prints lines that are not part of a profile as lines of a log.
+// A logLines writes lines outside of the profile to the log filter.
 type logLines struct{ at *arrival }
 
 func (l logLines) Write(p []byte) (int, error) { return l.at.filter.Write(p) }

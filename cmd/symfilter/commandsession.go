@@ -66,7 +66,7 @@ func (s *session) openSymbols() (err error) {
 }
 
 // filterOptions returns the options that all filters of a session share. Filters stop waiting when
-// ctx ends. The doctor, which prints no log, has other options.
+// ctx ends. The doctor prints no log, and does not use these options.
 func (s *session) filterOptions(ctx context.Context, maps []buildid.PrefixMap) (filter.Options, error) {
 	o := filter.Options{
 		Symbolizer:  s.Symbolizer,

@@ -48,8 +48,8 @@ type fileLines struct {
 	name   string
 	prefix []byte // prefix of each line
 	quiet  bool   // print nothing
-	// set while this file holds o.mu: from the beginning of a line to its end. Package follow ends
-	// each line
+	// set while this file holds o.mu, from the first byte of a line to the last. Package follow
+	// completes each line, so o.mu is released
 	held  bool
 	start bool  // the next byte starts a line
 	end   int64 // offset in the output after the last written byte

@@ -150,7 +150,8 @@ func run(args []string, stdin, stdout, stderr *os.File) int {
 	return code
 }
 
-// A dispatched is the command and the style that the first words of a command line select.
+// A dispatched is the result of dispatch: the command, the arguments after its name, and the style
+// of the flags.
 type dispatched struct {
 	command *command
 	args    []string // after the command's name

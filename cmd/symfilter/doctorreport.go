@@ -59,7 +59,8 @@ func (r *doctorReport) printer() filter.Printer {
 	return &r.log
 }
 
-// hide redacts the names in a log, and the names of the files found for them.
+// hide registers the names that the report must redact: the names of the log's modules, and the
+// paths of the files found or searched for them.
 func (r *doctorReport) hide(s *session, found *doctor.Counts) {
 	for i := range found.Modules {
 		r.private.Hide(found.Modules[i].Name, found.Modules[i].Candidate)

@@ -68,9 +68,9 @@ func (d *dumpList) add(dump filter.Dump) (more bool) {
 	return true
 }
 
-// behind wraps e in a writer that saves the list after each write: a dump file is in the list when
-// its line is printed. If saves take more than a tenth of the time, they wait for a pause or the
-// end of the input.
+// behind returns e with a writer that saves the list after each write. A dump file is then in the
+// saved list when its line is printed. If saves take more than a tenth of the time, they wait for a
+// pause or the end of the input.
 func (d *dumpList) behind(e engine) engine {
 	inner := e
 	e.WriteCloser = savingDumps{e, d}

@@ -188,8 +188,9 @@ func (r *filterRun) end(code int) int {
 	return exitOK
 }
 
-// openPipelines makes a pipeline for each output, and opens its file. All outputs of findings share
-// one pipeline, which a gate needs even without such an output.
+// openPipelines makes a pipeline for each output, and opens the output's file. All outputs of
+// findings share one pipeline. If a gate is on, openPipelines makes this pipeline even without such
+// an output.
 func (r *filterRun) openPipelines(files []string) error {
 	var shared *found
 	share := func(form string) {
@@ -238,7 +239,8 @@ func (r *filterRun) openPipelines(files []string) error {
 	return nil
 }
 
-// prepare prepares the pipeline for its engines. base has the options of all pipelines.
+// prepare sets the config, the filter options and the reports of a pipeline, from which its engines
+// are made. base has the options of all pipelines.
 func (r *filterRun) prepare(l *pipeline, base filter.Options, shared reports) error {
 	c := new(config)
 	*c = *r.c

@@ -80,7 +80,8 @@ type foundOutput struct {
 	file *outputFile // file of w; nil: standard output
 }
 
-// A findingsReader makes readers that collect findings: see [access.Valgrind].
+// A findingsReader returns readers of Valgrind's reports that add their findings to a Collection:
+// see [access.Valgrind].
 type findingsReader interface {
 	NewFindings(to *findings.Collection, input string, own *findings.Own) io.WriteCloser
 }

@@ -120,8 +120,8 @@ func (f *followed) takeIn(lines []byte) (int, error) {
 	return n, nil
 }
 
-// beQuiet turns printing off or on. A module line that is still collecting its maps is treated like
-// the lines before the change.
+// beQuiet turns printing off if on is true, and back on if it is false. A module line that is still
+// collecting its maps is treated like the lines before the change.
 func (f *followed) beQuiet(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -179,8 +179,9 @@ func (f *followed) countsSoFar() doctor.Counts {
 	return f.counts()
 }
 
-// rotated returns the sink for another file of the same name. It returns nil for a log, which
-// continues in f. A format with a beginning and an end gets a new sink.
+// rotated returns the sink for the file that has replaced this one under the same name. It returns
+// nil for a log: the lines of the new file continue in f. Formats with a beginning and an end get a
+// new sink.
 func (f *followed) rotated() (*follow.Sink, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -77,7 +77,8 @@ func (c *config) checkFormat() error {
 	return nil
 }
 
-// A reports makes the translators of inputs that are not markup.
+// A reports makes translators. A translator is a writer that reads an input in its format, and
+// prints it to the output or passes it to the filter.
 type reports struct {
 	output   string
 	color    bool // in tables
@@ -94,7 +95,8 @@ type reports struct {
 	found  *found         // receives the findings; nil: none
 }
 
-// newReports returns the reports that all pipelines share.
+// newReports returns a reports with the fields that all pipelines have in common. Each pipeline
+// completes a copy.
 func newReports(c *config, sym *symbolize.Symbolizer, maps []valgrind.Map, prefixes []buildid.PrefixMap) reports {
 	return reports{
 		sym: sym, prefixes: prefixes, maps: maps, c: c,
@@ -121,7 +123,8 @@ func (r *reports) options(at *arrival) symbolize.ReportOptions {
 	}
 }
 
-// An arrival is an input whose format is being recognized.
+// An arrival is an input, with the data that its translator needs: the label, the filter, the batch
+// for output, and the functions for diagnostics and counts.
 type arrival struct {
 	in       *os.File
 	label    string
@@ -234,8 +237,8 @@ func (t translation) Close() error {
 	return errors.Join(t.WriteCloser.Close(), t.sink.Close(), t.flush())
 }
 
-// harmless returns the writer that report makes for a report in the input's own format. If the
-// output is a terminal, and --raw was not given, control characters in it are shown as text.
+// harmless returns the writer that report returns for the output. On a terminal, unless --raw is
+// given, control characters in the written report are shown as text.
 func (at *arrival) harmless(report func(io.Writer) io.WriteCloser) io.WriteCloser {
 	if !at.options.Terminal {
 		return report(at.batch.w)
@@ -251,8 +254,8 @@ type escaped struct {
 
 func (e escaped) Close() error { return errors.Join(e.WriteCloser.Close(), e.w.Close()) }
 
-// A batch collects text between flushes while it is on. Otherwise each frame from a translator
-// would be a separate write.
+// A batch collects text while on is set, and writes it at a flush or when it has batchSize bytes.
+// Otherwise each frame from a translator would be a separate write.
 type batch struct {
 	w    io.Writer
 	on   bool

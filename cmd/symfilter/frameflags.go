@@ -51,8 +51,8 @@ func (switchFlag) Type() string { return cli.Switch }
 // minWidth is the least number of columns to which lines are wrapped. No frame fits into fewer.
 const minWidth = 20
 
-// lookFor sets the options in o that depend on whether people read the text, on a terminal or in a
-// pager. o.Color and o.Terminal are already set.
+// lookFor sets the display options in o: width, shortened paths and names, folded frames, and
+// module lines. They depend on the flags, and on o.Color and o.Terminal, which are already set.
 func (c *config) lookFor(o *filter.Options, stdout *os.File, getenv func(string) string) error {
 	own, err := findings.NewOwn(c.frames.rules)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/wording"
 )
 
-// gateFlags make a build fail because of findings.
+// gateFlags are the flags that compare findings, or make the run fail because of findings.
 type gateFlags struct {
 	baseline fileName
 	update   bool
@@ -105,7 +105,7 @@ func kindsHelp() string {
 	return b.String()
 }
 
-// read returns the files that the run only reads.
+// read returns the path of the baseline, if there is one and the run does not update it.
 func (g *gateFlags) read() []string {
 	if g.baseline == "" || g.update {
 		return nil
@@ -160,7 +160,7 @@ func (c *config) findingsPrinter(form string) printFindings {
 	return findingsPrinter(form)
 }
 
-// A judgement holds the facts from which a gate decides after all inputs.
+// A judgement holds the data from which the gate's result is determined after all inputs.
 type judgement struct {
 	flags  *gateFlags
 	before *findings.Collection // findings of the inputs before the change, with --diff

@@ -22,7 +22,8 @@ const lastTerminal = time.Second
 type hangups struct {
 	started bool        // there was a terminal at the start
 	exists  func() bool // reports whether there is a terminal now
-	// has an element from a hang-up until the next call of onHangup's function
+	// holds an element after a hang-up that the run outlives, until onHangup's goroutine receives
+	// it
 	again chan struct{}
 }
 

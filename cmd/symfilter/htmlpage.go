@@ -21,7 +21,8 @@ func newPage(files []string) *page.Page {
 
 var errProfile = errors.New("a profile of Callgrind cannot be printed as a page: use an --output other than html")
 
-// A noPage is the translator for an input that cannot be a page. Its error is a usage error.
+// A noPage is the translator for an input that cannot be printed as a page. Write returns a usage
+// error.
 type noPage struct{ err error }
 
 func (n noPage) Write([]byte) (int, error) { return 0, usageError{n.err} }

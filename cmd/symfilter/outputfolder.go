@@ -12,8 +12,8 @@ import (
 
 func (o output) isFolder() bool { return strings.HasSuffix(o.file, "/") }
 
-// An outputFolder is a folder that gets a file for each process. A file gets its name once it is
-// complete.
+// An outputFolder is a folder that gets a file for each process. A file appears under its name only
+// when it is complete.
 type outputFolder struct {
 	path  string
 	root  *os.Root

@@ -32,9 +32,9 @@ type pipeline struct {
 	quiet   bool // no messages and counts: another pipeline reports the same
 }
 
-// shareCaches gives one Cache to all pipelines that print frames alike: with or without links, and
-// with or without shortened paths. The first pipeline uses the Cache of the run. If one pipeline
-// marks own frames, all do, since cached frames have the mark.
+// shareCaches gives one Cache to all pipelines with equal settings for links and for shortened
+// paths, since their frames look alike. The first pipeline uses the Cache of the run. If one
+// pipeline marks own frames, all do, since cached frames have the mark.
 func shareCaches(pipelines []*pipeline, maxMemory int64) {
 	type cached struct{ clean, links bool }
 	of := func(l *pipeline) cached { return cached{l.options.Paths.Clean, l.options.Paths.Hyperlinks} }

@@ -101,8 +101,8 @@ func (c *config) pickOutput() error {
 	return nil
 }
 
-// An outputFile is the file of an output. It gets its name once it is complete. An earlier file of
-// that name is removed at the start, so that no process reads old results.
+// An outputFile is the file of an output. It appears under its path only when it is complete. An
+// earlier file at the path is removed at the start, so that no process reads old results.
 type outputFile struct {
 	*os.File
 	path  string
@@ -175,7 +175,7 @@ func (o *outputFile) end(complete bool) error {
 	return nil
 }
 
-// discard closes the file, and removes it unless it has its name.
+// discard closes the file. It also removes the file, unless end has already put it at its path.
 func (o *outputFile) discard() {
 	if o.whole == nil {
 		if o.File != nil {

@@ -320,8 +320,9 @@ func (c *config) writeProfile(p *profile.Profile, i int, w io.Writer, view profi
 	return nil
 }
 
-// otherFile returns the end of a message about a file that is not a profile: the kind of the file,
-// which begins with start. It returns "" if err has another cause, or the kind is unknown.
+// otherFile returns the end of an error message for a file that is not a profile: the kind of the
+// file. start is the beginning of the file. If err has another cause, or the kind is unknown, it
+// returns "".
 func otherFile(err error, start []byte, label string) string {
 	if errors.Is(err, profile.ErrUnknown) {
 		if other := doctor.NotProfile(start, label); other != "" {

@@ -17,10 +17,11 @@ import (
 	"github.com/symfilter/symfilter/internal/scripttest"
 )
 
-// lastWordsEnv overrides lastWords.
+// lastWordsEnv names the environment variable that overrides lastWords, the time for the log's
+// producer to finish after Ctrl-C.
 const lastWordsEnv = "TEST_LAST_WORDS"
 
-// asCommand lets the test binary run as symfilter.
+// asCommand names the environment variable that makes the test binary run as symfilter.
 const asCommand = "TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {

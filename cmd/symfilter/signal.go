@@ -39,9 +39,10 @@ type stopper struct {
 }
 
 // newStopper starts a goroutine that listens for signals until the method end is called. cancel
-// ends the wait for debug files. words is the time that the log's producer has after an interrupt.
-// patience is the time for blocked output. hangups is nil if a hang-up ends the run. Signals that
-// nohup or a shell has set to be ignored stay ignored.
+// ends the wait for debug files. After an interrupt, reading continues for the time words, so that
+// the log's producer can finish. Then the rest must be printed within the time patience, or the
+// process is ended. hangups is nil if a hang-up ends the run. Signals that nohup or a shell has set
+// to be ignored stay ignored.
 func newStopper(cancel context.CancelFunc, words, patience time.Duration, hangups *hangups) *stopper {
 	s := &stopper{
 		words:    words,

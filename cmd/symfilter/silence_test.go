@@ -96,8 +96,8 @@ func TestSilenceSettlesTheFormatOfAPipe(t *testing.T) {
 	}
 }
 
-// A sizes is a reader that fills each buffer and records its length. It returns io.EOF after the
-// number of reads in most.
+// A sizes is a reader that fills each buffer, and records the buffer's length. most is the number
+// of reads before it returns io.EOF.
 type sizes struct {
 	got  []int
 	most int

@@ -46,8 +46,8 @@ func (l *pipeline) hasNoStacks() bool {
 	return err == nil && info.Size() == 0
 }
 
-// onlyStacks makes inputs without weighted stacks fail. After a report of sp-rtrace, every further
-// input fails.
+// onlyStacks replaces the translators of inputs without weighted stacks by translators that fail.
+// If the output already has the stacks of an sp-rtrace report, every translator fails.
 func (r *reports) onlyStacks(t *input.Translators) {
 	none := func() io.WriteCloser {
 		return &noStacks{err: fmt.Errorf("--output=%s needs a profile of Callgrind or a report of sp-rtrace, and the input is neither: use another --output, or --input=callgrind if the input begins with lines of a log", r.output)}

@@ -39,7 +39,8 @@ type stream struct {
 
 	contextSaver *contextSaver // saves the context of standard input; nil: not saved
 
-	// standard error is a terminal: name ports before their devices send anything
+	// set if standard error is a terminal: each serial port is then announced before its device
+	// sends anything
 	announces bool
 
 	unresolved doctor.Sum // unresolved addresses of the inputs that have ended
@@ -158,7 +159,7 @@ func (s *stream) exit(code int) int {
 	return exitSignal + sig
 }
 
-// engineFor returns the engine for an input, and whether the input is live.
+// engineFor returns the engine for an input. An input is live unless it is a regular file.
 func (s *stream) engineFor(in *os.File, label string) (e engine, live bool, err error) {
 	info, err := in.Stat()
 	if err != nil {
@@ -230,7 +231,8 @@ func (p *pass) read(in io.Reader) {
 	}
 }
 
-// write filters a block that was read together with err. It returns false if reading must stop.
+// write filters a block. b and err are the results of one read. write returns false if reading must
+// stop.
 func (p *pass) write(b []byte, err error) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

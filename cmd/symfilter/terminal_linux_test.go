@@ -269,7 +269,8 @@ func TestLooksOfATerminal(t *testing.T) {
 	}
 }
 
-// The frames must appear before the next line of the log arrives.
+// Folded frames must be printed after a silence in the input, before the next line of the log
+// arrives.
 func TestFoldedFramesReachTheTerminalInSilence(t *testing.T) {
 	master, terminal := openTerminal(t)
 	cmd := exec.Command(os.Args[0], "-q", "--no-paths", "--module-lines=none", "--color=never")

@@ -69,8 +69,8 @@ func (r *reports) valgrind(at *arrival) io.WriteCloser {
 	return r.asMarkup(at, func(dst markup.Sink) io.WriteCloser { return valgrind.NewMarkup(dst, o) })
 }
 
-// lookAhead reads facts about objects from a report that is a regular file. It returns nil for
-// other inputs, and after an error, which the translator reports itself.
+// lookAhead reads a report in advance, and returns its facts about objects. It returns nil for an
+// input that is not a regular file, and after an error, which the translator reports itself.
 func lookAhead(in *os.File, memory *unpack.Memory, o valgrind.Options) *valgrind.Ahead {
 	info, err := in.Stat()
 	if err != nil || !info.Mode().IsRegular() {

@@ -73,8 +73,9 @@ func headOf(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, most))
 }
 
-// compare filters log, with images as the only files of its modules. It calls the function located,
-// which may be nil, for each frame whose address is in an image.
+// compare filters log without output, and returns the filter with its counts. Only images can be
+// files of the log's modules. For each frame whose address is in an image, compare calls located
+// unless it is nil.
 func (c *config) compare(log []byte, images []filter.Image, located func(path string, addr uint64, proof string)) *filter.Filter {
 	o := filter.Options{
 		Symbolizer: symbolize.New(symbolize.Options{}),
