@@ -33,8 +33,8 @@ type Config struct {
 	// filtered.
 	BodyFields []string `mapstructure:"body_fields"`
 
-	// Attributes names attributes of records to filter, too. A value that begins with {{{reset}}}
-	// has a separate context.
+	// Attributes names attributes of records that are filtered in addition to the body. A value
+	// that begins with {{{reset}}} has a separate context.
 	Attributes []string `mapstructure:"attributes"`
 
 	// Mode is resolve or locate.

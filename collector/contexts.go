@@ -21,7 +21,7 @@ const (
 // emptyContext is the size of a context without modules, maps and facts.
 var emptyContext = new(filter.Context).Size()
 
-// A stream is the log of one process.
+// A stream is the log of one process, with its context.
 type stream struct {
 	key  string
 	temp bool // not remembered, since there is no room

@@ -40,8 +40,8 @@ func (w *worker) filter(ctx context.Context) {
 	w.before.Add(&now)
 }
 
-// until sets the time after which the batch no longer waits for files, or opens, inflates and
-// parses them.
+// until sets the time after which the batch uses only files that are already read. It then waits
+// for no other file, and opens, inflates and parses none.
 func (w *worker) until(t time.Time) {
 	w.end = t
 	w.lines.Until(t)

@@ -40,7 +40,8 @@ type late struct {
 	wake chan struct{}
 }
 
-// A lateModule has addresses without a name. They are forgotten after idle_timeout.
+// A lateModule holds the addresses of one module that have no name yet. They are forgotten after
+// idle_timeout.
 type lateModule struct {
 	name  string
 	since time.Time // arrival of the first record
@@ -107,7 +108,7 @@ func (m *lateModule) log(of pcommon.Resource) *lateLog {
 	return &m.logs[len(m.logs)-1]
 }
 
-// came wakes run on the arrival of a file. It returns at once.
+// came wakes run when a debug file has arrived. It does not wait for run.
 func (l *late) came() {
 	select {
 	case l.wake <- struct{}{}:

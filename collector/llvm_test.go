@@ -21,9 +21,9 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Random locations in the code of files get the calls that llvm-symbolizer finds. No location may
-// get other names, and at most 5 of 1,000 locations may stay without a name. radosgw, a C++ program
-// of 460 MB, is included if it is in the folder of the benchmarks.
+// Random locations in the code of files must get the calls that llvm-symbolizer finds. No location
+// may get other names, and at most 5 of 1,000 locations may stay without a name. radosgw, a C++
+// program of 460 MB, is included if it is in the folder of the benchmarks.
 func TestLocationsAreThoseOfLLVM(t *testing.T) {
 	testenv.OnlyLong(t)
 	testenv.Need(t, "llvm-symbolizer-19", "/usr/lib/debug/.build-id")

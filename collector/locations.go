@@ -58,7 +58,7 @@ const (
 	frameTypeAttribute = "profile.frame.type"
 )
 
-// A locationResult is the outcome for a location that had no function name.
+// A locationResult is the result of naming a location: success, or the reason for the missing name.
 type locationResult uint8
 
 const (
@@ -101,7 +101,8 @@ type naming struct {
 	frames     []symbolize.Frame // scratch memory
 }
 
-// A functionKey is a function in the table: indexes of strings, and its line.
+// A functionKey identifies a function in the function table by the indexes of its strings, and by
+// its first line.
 type functionKey struct {
 	name, system, file int32
 	line               int64
@@ -303,7 +304,7 @@ func (n *naming) atPath(m *module, path string) {
 	}
 }
 
-// spot returns the address in the file of m. An address outside of its mapping is already an
+// spot converts addr to an address in the file of m. An addr outside of the mapping is already an
 // address in the file, as OpenTelemetry's eBPF profiler sends it.
 func (n *naming) spot(m *module, addr uint64) (spot, locationResult) {
 	if m.result != locationNamed || m.is.Start == 0 || !m.is.Has(addr) {
@@ -322,7 +323,7 @@ func (n *naming) spot(m *module, addr uint64) (spot, locationResult) {
 	return spot{m.image, rel}, locationNamed
 }
 
-// layouts returns the segments of a module's file. The Symbolizer implements it.
+// layouts is implemented by the Symbolizer. Layout returns the segments of a module's file.
 type layouts interface {
 	Layout(ctx, within context.Context, id buildid.ID, name string) (segments []object.Segment, fixed bool, err error)
 }

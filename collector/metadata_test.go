@@ -255,7 +255,7 @@ func table(b *strings.Builder, heads []string, rows ...[]string) {
 	}
 }
 
-// The stability and the values of attributes are equal in metadata.yaml and in the code.
+// The stability and the values of attributes must be equal in metadata.yaml and in the code.
 func TestMetadataIsThatOfTheCode(t *testing.T) {
 	d := descriptionIn(t, ".")
 	f := NewFactory()

@@ -49,7 +49,7 @@ type named struct {
 	young, old generation
 }
 
-// A generation holds answers, and each of their functions once.
+// A generation holds answers. Answers with equal functions share one copy of the function.
 type generation struct {
 	answers   map[spot]answer
 	functions map[function]*function

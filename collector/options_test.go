@@ -17,7 +17,8 @@ import (
 	"github.com/symfilter/symfilter"
 )
 
-// Each option of symbols that names debug files must be used.
+// Each option of symbols that names a place of debug files must have an effect: a debug file at
+// that place must be found.
 func TestPlacesOfDebugFiles(t *testing.T) {
 	const id = "eecd138796b4297ca7ee7bb08854e1173fee4bff"
 	file, err := filepath.Abs(filepath.Join(debugFiles, ".build-id", id[:2], id[2:]+".debug"))

@@ -106,7 +106,8 @@ func (p *logsProcessor) worker() *worker {
 	return newWorker(p)
 }
 
-// rest keeps a worker for later batches, unless maxIdleWorkers are kept.
+// rest ends a batch. It keeps the batch's worker for later batches, unless maxIdleWorkers workers
+// are idle.
 func (p *logsProcessor) rest(w *worker) {
 	defer p.leave()
 	p.resting.Lock()

@@ -272,7 +272,8 @@ func TestProcessesAreKeptApart(t *testing.T) {
 	}
 }
 
-// A hexdict may span several records, among records of other processes.
+// A hexdict that spans several records must be resolved, even if records of other processes are
+// between them.
 func TestHexDictOverSeveralRecords(t *testing.T) {
 	head := linesOf(t, "crash.log")[4:32]
 	for _, test := range []struct {

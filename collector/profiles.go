@@ -59,7 +59,7 @@ func (p *profilesProcessor) processProfiles(_ context.Context, pd pprofile.Profi
 	return pd, nil
 }
 
-// A waiting bounds the remaining wait of a batch for debug files.
+// A waiting bounds how long a batch waits for debug files: for local files, and for servers.
 type waiting struct {
 	local, servers       context.Context // done when the patience for them ends
 	endLocal, endServers context.CancelFunc

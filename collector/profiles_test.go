@@ -197,7 +197,8 @@ func referring(t testing.TB, attribute int) pprofile.Profiles {
 	return pd
 }
 
-// A sender may put the text of an attribute into the table of strings, as OTLP allows.
+// If the value of an attribute is an index in the table of strings, as OTLP allows, the text in
+// that table must be used.
 func TestAttributesMayReferToStrings(t *testing.T) {
 	for attribute, want := range map[int]map[string]int64{
 		1: {"named": 1, "other": 1},
@@ -361,7 +362,8 @@ func TestLocationsAreAskedAboutOnce(t *testing.T) {
 	}
 }
 
-// The factory makes processors of profiles, which share debug files with processors of logs.
+// Processors of profiles must pass batches to the next consumer: with names before the shutdown,
+// and without names after it. They share debug files with processors of logs.
 func TestProfilesGoToTheNextConsumer(t *testing.T) {
 	next, cfg, f := new(consumertest.ProfilesSink), testConfig(), NewFactory()
 	set := processortest.NewNopSettings(metadata.Type)

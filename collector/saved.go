@@ -99,7 +99,7 @@ func (h *shared) load(ctx context.Context, s *stream) {
 	}
 }
 
-// take makes the snapshot of a changed context. s.mu is held.
+// take sets the snapshot of s to the changed context, for the next save. s.mu is held.
 func (h *shared) take(s *stream) {
 	if h.client == nil {
 		return

@@ -89,9 +89,10 @@ func TestABatchDoesNotWaitForABusyFile(t *testing.T) {
 	}
 }
 
-// In mid-stream, frames need a debug file of at least 100 MiB with compressed sections. No batch
-// may take longer than the patience plus 20 ms. A batch of another process, whose files are known,
-// may take at most 20 ms. STALL_TREE names a tree with this kind of debug file.
+// The first frames that need a debug file of at least 100 MiB with compressed sections arrive in
+// mid-stream. No batch may take longer than the patience plus 20 ms. A batch of another process,
+// whose debug files were used before, may take at most 20 ms. STALL_TREE names a tree with such a
+// large debug file.
 func TestALargeFileStallsNoBatch(t *testing.T) {
 	tree := os.Getenv("STALL_TREE")
 	if tree == "" {

@@ -30,7 +30,8 @@ type factory struct {
 	symbolizer symbolize.Options // options of all Symbolizers; tests set finders
 }
 
-// shared belongs to all processors of a configuration. The last release closes it.
+// shared holds the resources that all processors of a configuration use. The last release closes
+// them.
 type shared struct {
 	of    *factory
 	cfg   *Config
@@ -124,7 +125,7 @@ func (s *shared) openSymbols() (*symfilter.Opened, error) {
 	return opened, nil
 }
 
-// doubts returns reasons why no debug file will be found at places of s. It leaves out the
+// doubts returns a warning for each place of s where no debug file will be found. It leaves out the
 // default folder, which exists only if packages of debug files are installed.
 func (s *Symbols) doubts() (all []string) {
 	search := doctor.Search{SymbolPaths: s.SymbolPaths, IDsFiles: s.IDsFiles, BuildIDDirs: s.BuildIDDirectories, DebugDirs: s.DebugFileDirectories}
@@ -136,7 +137,7 @@ func (s *Symbols) doubts() (all []string) {
 	return all
 }
 
-// listen sets whether s.came calls p.late.came.
+// listen adds p to the processors that came notifies, or removes p if begin is false.
 func (s *shared) listen(p *logsProcessor, begin bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,8 +148,8 @@ func (s *shared) listen(p *logsProcessor, begin bool) {
 	}
 }
 
-// came is called when the file of a build ID can answer more lookups than before. It passes this on
-// to the processors that listen.
+// came notifies the processors added by listen. It is called when the file of a build ID can answer
+// more lookups than before.
 func (s *shared) came(buildid.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

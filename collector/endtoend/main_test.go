@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// Paths of the programs, which are built once for all tests, and of the repository.
+// otelcol and symfilter are the paths of the programs, which are built once for all tests. checkout
+// is the path of the repository.
 var otelcol, symfilter, checkout string
 
 func TestMain(m *testing.M) {

@@ -73,7 +73,8 @@ type recording struct {
 	data   string // file of perf
 	maps   []perfMap
 	chains [][]uint64 // addresses of each sample: the instruction, then the return addresses
-	// symbols of these addresses by perf, not demangled; "[unknown]" without a symbol
+	// for each address in chains, its symbol as perf prints it, not demangled; "[unknown]" without
+	// a symbol
 	names [][]string
 }
 
@@ -156,7 +157,8 @@ func (r *recording) mapped(addr uint64) *perfMap {
 	return nil
 }
 
-// linked returns the link-time address of an address in a mapping, by the segments of its file.
+// linked converts an address in the mapping to the link-time address in the mapped file. It uses
+// the file's segments.
 func (m *perfMap) linked(t *testing.T, addr uint64) uint64 {
 	t.Helper()
 	f, err := elf.Open(m.file)
@@ -219,7 +221,7 @@ func (r *recording) profiles(service string) pprofile.Profiles {
 	return p
 }
 
-// tables fills the tables of a dictionary, each entry once.
+// tables adds entries to the tables of a dictionary, and reuses equal entries.
 type tables struct{ dict pprofile.ProfilesDictionary }
 
 // begin adds the empty first entries: index 0 means no entry.
@@ -233,7 +235,7 @@ func (b tables) begin() {
 	b.dict.StackTable().AppendEmpty()
 }
 
-// entry returns index. It panics if err is not nil: a table is full after 2³¹ entries.
+// entry returns index if err is nil, and panics otherwise: a table is full after 2³¹ entries.
 func entry(index int32, err error) int32 {
 	if err != nil {
 		panic(err)

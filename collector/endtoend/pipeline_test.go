@@ -72,8 +72,8 @@ func backend(listen, out string) string {
 		"service:\n  pipelines:\n    logs:\n      receivers:\n        - otlp\n      exporters:\n        - file\n"
 }
 
-// One Collector reads and resolves logs with markup and all dialects, and a second Collector
-// receives them. The text equals the output of the command.
+// One Collector reads and resolves logs with markup and all dialects. The text that a second
+// Collector receives from it must equal the output of the command.
 func TestTextIsThatOfTheCommand(t *testing.T) {
 	dir := t.TempDir()
 	names := []string{"testdata/crash.log", "testdata/asan.log", "testdata/clang-crash.log"}
@@ -175,7 +175,7 @@ func TestKilledBetweenMapsAndFrames(t *testing.T) {
 }
 
 // Eight pods, each with a restarted container, have logs in the CRI format, with long lines in
-// parts. Their text equals the output of the command for these files.
+// parts. The text of these logs must equal the output of the command for the same files.
 func TestLogsOfContainers(t *testing.T) {
 	dir := t.TempDir()
 	lines := linesOf(t, "testdata/crash.log")

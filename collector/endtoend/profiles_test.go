@@ -160,8 +160,8 @@ func inPLT(t *testing.T, file string, addr uint64) bool {
 	return slices.ContainsFunc(f.Sections, func(s *elf.Section) bool { return strings.HasPrefix(s.Name, ".plt") && addr-s.Addr < s.Size })
 }
 
-// placesOf returns the calls at each location of a profile. A function has its linkage name if raw
-// matches this name, otherwise its demangled name.
+// placesOf returns the calls at each location of a profile. It names a function by its linkage name
+// if raw matches that name, and otherwise by its demangled name.
 func placesOf(d pprofile.ProfilesDictionary, raw *regexp.Regexp) [][]place {
 	all := make([][]place, d.LocationTable().Len())
 	str := d.StringTable().At

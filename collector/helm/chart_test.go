@@ -46,7 +46,7 @@ func valuesOf(t *testing.T, name string) chartutil.Values {
 	return v
 }
 
-// The manifests equal the files in testdata, with which collector/endtoend runs a Collector.
+// The manifests must equal the files in testdata, with which collector/endtoend runs a Collector.
 // UPDATE=1 writes the files.
 func TestManifestsAreThoseThatAreCommitted(t *testing.T) {
 	for _, name := range values {

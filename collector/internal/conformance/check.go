@@ -10,8 +10,8 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 )
 
-// Check returns a line for each violation of a rule: violations in tables, then in
-// profiles, then unused entries. The rules are:
+// Check returns a line for each violation of a rule: violations in tables, then in profiles, then
+// unused entries. The rules are:
 //
 //   - entry 0 of each table is empty: index 0 means that there is no entry
 //   - indexes are in range
@@ -19,8 +19,9 @@ import (
 //   - mappings have a range, or none; numbers of lines and columns are not negative
 //   - each entry but the first is used, except strings: Check does not see the strings that
 //     attributes of resources use, since they are resolved when a profile is read
-//   - samples have one value, or times, or as many values as times, all samples of a profile alike;
-//     times are within the time range of the profile
+//   - each sample has one value and no times, or only times, or as many values as times; the form
+//     is the same for all samples of a profile
+//   - times are within the time range of the profile
 //   - a profile has both an original payload and its format, or neither
 func Check(p pprofile.Profiles) []string {
 	d := p.Dictionary()
@@ -85,8 +86,9 @@ func (c *checker) refer(where string, attributes pcommon.Int32Slice) {
 	}
 }
 
-// table checks that a table begins with an empty entry, and has no entry twice. Entries with equal
-// keys are equal.
+// table checks that the table name begins with an empty entry, and that no entry occurs twice.
+// empty is set if entry 0 is empty. Two entries are equal if key returns equal values for their
+// indexes.
 func table[K comparable](c *checker, name string, empty bool, key func(i int) K) {
 	n := c.sizes[name]
 	if n == 0 {
