@@ -396,7 +396,7 @@ func (r *request) writeFrame(w *batch.Writer, index int, f *frame, answers []bat
 	}
 }
 
-// write writes the module as in the request, with its status.
+// write writes the module's fields from the request, and its status in the field debug_status.
 func (m *module) write(w *batch.Writer) {
 	w.Item()
 	status := "found"

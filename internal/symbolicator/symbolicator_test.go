@@ -50,8 +50,8 @@ func TestStackTracesAreSymbolicated(t *testing.T) {
 	}
 }
 
-// In the order caller_first, the last frame is the innermost one, and inlined calls follow their
-// callers.
+// In the order caller_first, the innermost frame must be the last one, and inlined calls must
+// follow their callers.
 func TestTheOrderOfFramesIsThatOfTheRequest(t *testing.T) {
 	request := `{"options":{"frame_order":"caller_first"},"modules":[` + serverModule + `],"threads":[{"frames":[{"instruction_addr":"0x555555557fd7"},{"instruction_addr":"0x555555557fa6"}]}]}`
 	var answer struct {

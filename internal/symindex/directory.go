@@ -2,13 +2,15 @@ package symindex
 
 import "encoding/binary"
 
-// A dirEntry is an entry of a directory. It applies from addr to the next entry.
+// A dirEntry is an entry of a directory. Its value applies to the addresses from addr up to the
+// addr of the next entry.
 type dirEntry struct {
 	addr  uint64
 	value uint32
 }
 
-// A directory holds the encoded sections of a directory: its groups, pages and entries.
+// A directory is a list of dirEntries, encoded as three sections of the index: its groups, pages
+// and entries.
 type directory struct{ groups, pages, entries []byte }
 
 // newDirectory returns the directory of entries, which have ascending addresses.

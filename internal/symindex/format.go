@@ -106,7 +106,7 @@ func (h *header) decode(b []byte) error {
 func blocks(body uint64) uint64 { return (body + blockSize - 1) / blockSize }
 
 // hasShown is the lowest bit of the number that begins a name. The higher bits are the length of
-// the linkage name. If hasShown is set, the length of the demangled name follows.
+// the linkage name. If hasShown is set, the name also has a demangled form, whose length follows.
 const hasShown = 1
 
 // The first byte of a row: values and masks.

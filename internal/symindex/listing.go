@@ -59,7 +59,8 @@ func (l *Listing) Has(d Dir, s Source) {
 	}
 }
 
-// list reads the names, all or none.
+// list stores the hashes of all names in d. It stores none if d fails its check, cannot be read, or
+// has more than maxListed names.
 func (l *Listing) list(d Dir) {
 	if d.check() != nil {
 		return

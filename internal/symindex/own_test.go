@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// Indexes decide which names are shown, so a directory that others can write to is not used.
+// Indexes decide which names are shown, so a directory that others can write to must not be used.
 func TestModesOfTheDirectory(t *testing.T) {
 	for mode, used := range map[fs.FileMode]bool{0o700: true, 0o750: true, 0o755: true, 0o770: false, 0o775: false, 0o777: false, 0o720: false, 0o702: false} {
 		d := Dir{Path: filepath.Join(t.TempDir(), "indexes")}
@@ -60,7 +60,7 @@ func TestModesOfTheDirectory(t *testing.T) {
 }
 
 // While the directory was writable, another user may have put a file in the place of an index. The
-// file is not used, and opening it does not block.
+// file must not be used, and opening it must not block.
 func TestWhatIsNoFileOfTheUserIsNoIndex(t *testing.T) {
 	s := Source{ID: []byte{1}, Size: 1}
 	for name, plant := range map[string]func(t *testing.T, path string) error{

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// If the path of an index or of the directory leads to another kind of file, the file is not used,
-// and does not block. The next index replaces it if possible.
+// If the path of an index or of the directory leads to another kind of file, the file must not be
+// used, and must not block. The next index must replace it if possible.
 func TestWhatIsInThePlaceOfAnIndexIsNotUsed(t *testing.T) {
 	s := Source{ID: []byte{1}, Size: 1}
 	good := Dir{Path: filepath.Join(t.TempDir(), "good")}

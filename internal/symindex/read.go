@@ -216,8 +216,9 @@ func (x *Index) fileOf(u *unitRecord, n uint64) (uint32, error) {
 	return x.reference(secFileRefs, u.fileRefs, u.filesCount, n)
 }
 
-// reference returns 1 plus a number in a unit's list of names or files. n is the position in the
-// list, from 1. If n is 0, reference returns 0.
+// reference returns 1 plus the number at position n of a unit's list of names or files, or 0 if n
+// is 0. Positions count from 1. The list's section is id, its first record has the index first, and
+// its length is count.
 func (x *Index) reference(id sectionID, first, count, n uint64) (uint32, error) {
 	if n == 0 {
 		return 0, nil
@@ -284,7 +285,7 @@ func (x *Index) File(i uint32) (path []byte, comp, dir int, err error) {
 	return path, int(c), int(d), nil
 }
 
-// Names returns an upper bound for the numbers of names: all of them are smaller.
+// Names returns an upper bound for the number of names. Every number for [Index.Name] is smaller.
 func (x *Index) Names() int {
 	h := &x.head.sections // a name has at least one byte
 	return int(min(h[secNameDir].size/4*namesInBlock, h[secNames].size))

@@ -527,8 +527,8 @@ func leUint64(b []byte) (v uint64) {
 	return v
 }
 
-// A lookup in an index with twice as many units reads as many blocks, except for one more step of
-// each binary search.
+// If an index has twice as many units, a lookup must not read more blocks, except for one more step
+// of each binary search.
 func TestCostDoesNotGrowWithTheIndex(t *testing.T) {
 	var blocks [2]int
 	for i, units := range []int{40, 80} {

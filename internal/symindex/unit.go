@@ -146,10 +146,9 @@ func (u *Unit) endBlock() {
 	u.data, u.n = b, 0
 }
 
-// findRow returns the last row of a block whose address exceeds the first row's by at most
-// distance. The parameter at is the block's offset in the unit. ok is false if the block is
-// malformed. The address of the returned row is not set. If usual is set, its file is not set
-// either.
+// findRow returns the last row of a block that is at most distance bytes after the block's first
+// row. The parameter at is the block's offset in the unit. ok is false if the block is malformed.
+// The address of the returned row is not set. If usual is set, its file is not set either.
 func findRow(block []byte, at, distance uint64) (r row, ok bool) {
 	v := varints{b: block}
 	last := at
@@ -206,7 +205,8 @@ func findRow(block []byte, at, distance uint64) (r row, ok bool) {
 	return r, !v.bad
 }
 
-// A varints decodes numbers. bad is set by a malformed number or the end of b.
+// A varints decodes numbers from b, beginning at the offset at. bad is set if a number is malformed
+// or b ends.
 type varints struct {
 	b   []byte
 	at  int

@@ -44,7 +44,8 @@ type Writer struct {
 	err                error
 }
 
-// NewWriter returns a Writer to the empty file f. It writes in order, but the header last.
+// NewWriter returns a Writer to the empty file f. The Writer writes all parts in order, and then
+// the header.
 func NewWriter(f *os.File, source Source) *Writer {
 	w := &Writer{w: bufio.NewWriterSize(f, 256<<10), at: f, head: header{source: source}}
 	if len(source.ID) > 64 {
@@ -157,7 +158,8 @@ func (w *Writer) AddSpan(lo, hi uint64, unit uint32) {
 	w.spanEnd = hi
 }
 
-// endSpans adds an entry for the addresses from the last span to addr, if there are any.
+// endSpans marks the addresses from the end of the last span up to addr as addresses without a
+// unit.
 func (w *Writer) endSpans(addr uint64) {
 	if len(w.spans) > 0 && w.spanEnd < addr {
 		w.spans = append(w.spans, dirEntry{w.spanEnd, noUnit})
