@@ -138,7 +138,8 @@ func Wait(done func() bool) bool {
 	return true
 }
 
-// Wrapped returns text as a paragraph of at most 140 columns, as documents have them.
+// Wrapped returns text as a paragraph with lines of at most 140 columns, like the paragraphs of the
+// documents.
 func Wrapped(text string) string {
 	var b strings.Builder
 	column := 0

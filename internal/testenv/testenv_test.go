@@ -27,7 +27,7 @@ func (o *outcome) end(text string) {
 	runtime.Goexit()
 }
 
-// endOf returns how a test with this body ends.
+// endOf runs body as a test. It returns "passed", or "failed: " or "skipped: " with the message.
 func endOf(t *testing.T, body func(testing.TB)) string {
 	o := &outcome{TB: t, text: "passed"}
 	done := make(chan struct{})

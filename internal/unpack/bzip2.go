@@ -31,10 +31,10 @@ func (r *bzip2Reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A bzip2Members is the input of a decoder, and returns io.EOF after the last member of the file. A
-// member ends with the 48 bits of bzip2End and a 32-bit checksum, at any bit of a byte. The decoder
-// reads single bytes, and has at most 7 unused bits when it returns the last bytes of a block. So
-// it reads the end of the member in the next 10 bytes.
+// A bzip2Members is the input of the decoder. It returns io.EOF after the last member of the file.
+// A member ends with the 48 bits of bzip2End and a 32-bit checksum, at any bit of a byte. The
+// decoder reads single bytes, and has at most 7 unused bits when it returns the last bytes of a
+// block. After the last block, the member therefore ends in the tenth byte that the decoder reads.
 type bzip2Members struct {
 	b       *bufio.Reader
 	n       int    // bytes read since bytes were last unpacked; negative within a member's header

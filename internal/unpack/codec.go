@@ -23,8 +23,9 @@ type Format struct {
 	padded bool // zeros may follow a member
 }
 
-// The formats. Their beginnings are from RFC 1952, RFC 8878, "The .xz File Format" 1.2.1, section
-// 2.1.1.1, and bzip2's source. zstd files of pzstd begin with a skippable frame.
+// The formats. Their first bytes are defined in RFC 1952 (gzip), in RFC 8878 (zstd), in "The .xz
+// File Format" 1.2.1, section 2.1.1.1, and in bzip2's source. zstd files of pzstd begin with a
+// skippable frame.
 var (
 	Gzip  = &Format{"gzip", []string{"\x1f\x8b\x08"}, openGzip, true}
 	Zstd  = &Format{"zstd", zstdMagics, openZstd, false}
@@ -90,7 +91,7 @@ func openGzip(packed *bufio.Reader, _ *lease, last io.Reader) (io.Reader, error)
 	return z, nil
 }
 
-// member is open, but turns a panic into an error.
+// member calls f.open, and returns a panic of the decoder as an error.
 func (f *Format) member(packed *bufio.Reader, memory *lease, last io.Reader) (r io.Reader, err error) {
 	defer caught(&err)
 	return f.open(packed, memory, last)

@@ -42,7 +42,8 @@ func ContentSize(file io.ReaderAt, packed int64) (size int64, known bool) {
 	return 0, false
 }
 
-// xzContentSize adds up the sizes in the index of the last stream (section 4).
+// xzContentSize returns the sum of the unpacked sizes in the index of the last stream ("The .xz
+// File Format" 1.2.1, section 4).
 func xzContentSize(file io.ReaderAt, packed int64) (size int64, known bool) {
 	footer := make([]byte, xzFooter)
 	if packed < 2*xzFooter {

@@ -28,7 +28,8 @@ type Stream struct {
 	Src          *io.SectionReader // source, Packed bytes long
 }
 
-// Likely reports whether Size bytes may be allocated before they arrive.
+// Likely reports whether Size is plausible for the packed bytes, so that Size bytes may be
+// allocated before they arrive.
 func (s Stream) Likely() bool { return Likely(s.Size, s.Packed) }
 
 // Likely reports whether size is at most 1 MiB, or at most about 16 times packed.

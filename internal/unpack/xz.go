@@ -288,7 +288,7 @@ func (g *xzGuard) endChunk(header int, n uint64) error {
 	return nil
 }
 
-// indexCount parses a byte of the number of records.
+// indexCount parses one byte of the index's number of records.
 func (g *xzGuard) indexCount(b []byte) error {
 	c := b[len(b)-1]
 	g.padding++

@@ -30,7 +30,7 @@ const (
 // longest bounds the time for a page: a page that waits forever fails.
 const longest = 5 * time.Minute
 
-// A Block is a block of commands.
+// A Block is a block of commands on a page, with the output that the page shows after it.
 type Block struct {
 	Line   int // line number of its first command, from 1
 	Text   string
