@@ -115,7 +115,7 @@ type nameRule uint8
 const (
 	strict     nameRule = iota // no special byte
 	colonsKept                 // ':'
-	// "::", if a parser of symbols keeps it in the name; "{{{", if no element begins there
+	// a "::" that a parser of symbols keeps in the name, and a "{{{" that begins no element
 	symbolName
 	hexdictBody // ':' and line ends
 )

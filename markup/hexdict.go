@@ -46,7 +46,7 @@ func (h HexDict) Pairs() iter.Seq[Pair] {
 
 func blank(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
-// hexValue parses a word as address does.
+// hexValue parses a word that is an address: 0x and hexadecimal digits, or only zeros.
 func hexValue(word string) (uint64, bool) {
 	v, _, ok := address([]byte(word), 0)
 	return v, ok

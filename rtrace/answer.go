@@ -52,8 +52,8 @@ func (a *answerer) ask(s site) *answer {
 	return got
 }
 
-// better reports whether the answer replaces the report's text for rec. The answer must have a
-// function or a source file. If the last line of the report's text has a source file, the answer
+// better reports whether the answer should replace the report's text for rec. The answer must have
+// a function or a source file. If the last line of the report's text has a source file, the answer
 // must have one too.
 func (a *answer) better(rec *record) bool {
 	named, lined := false, false

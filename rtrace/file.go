@@ -75,8 +75,8 @@ func (f *file) fits(from, to uint64) (all []uint64) {
 	return nil
 }
 
-// sizes returns two sizes in bytes, for messages: how large a mapping of the file's first segment
-// with code would be, and how large a mapping of the whole image.
+// sizes returns the sizes in bytes that two mappings of the file would have, for messages. code is
+// for its first segment with code, and image for the whole image.
 func (f *file) sizes() (code, image uint64) {
 	page := pages[0]
 	s := &f.parts[slices.IndexFunc(f.parts, isCode)]

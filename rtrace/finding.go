@@ -42,8 +42,8 @@ type leak struct {
 // last of these types.
 const maxLeakTypes = 64
 
-// Close adds the last leaks. It adds to Left the calls that Processing left out for lack of
-// memory.
+// Close adds the leaks of the last group to the findings. It adds the number of calls that
+// Processing left out for lack of memory to the Collection's count Left.
 func (f *finder) Close() error {
 	err := f.translator.Close()
 	f.finish()

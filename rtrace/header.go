@@ -74,7 +74,7 @@ func (h *header) filters() (all []string) {
 	return all
 }
 
-// setFilter adds a step of processing to the header, or removes it if done is false.
+// setFilter adds a step of processing to the header if done is set, and otherwise removes the step.
 func (h *header) setFilter(name string, done bool) {
 	listed := h.filters()
 	if slices.Contains(listed, name) == done {
@@ -117,7 +117,7 @@ func (h *header) set(key, value string) {
 	}
 }
 
-// rank returns the position of a key in the order of headers.
+// rank returns the position of a key in the order of headers. Unknown keys rank last.
 func rank(key []byte) int {
 	if i := slices.Index(keys[:], string(key)); i >= 0 {
 		return i

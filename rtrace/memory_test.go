@@ -83,7 +83,8 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}
 }
 
-// If no frame of a large report is resolved, the header is printed unchanged after maxHold bytes.
+// If no frame of a large report is resolved, the header must be printed unchanged once maxHold
+// bytes are held back.
 func TestTheHeaderWaitsForSoMuch(t *testing.T) {
 	missing := []byte("version=2.0, pid=312\n: /lib/prog64.so => 0x7f0000001000-0x7f0000002000\n")
 	missing = append(missing, bytes.Repeat([]byte("1. malloc(1) = 0x1\n\t0x1372\n\n"), (maxHold+1<<20)/29)...)

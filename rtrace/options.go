@@ -41,7 +41,8 @@ var (
 	errOtherFile = errors.New("not the file that ran: the code and the mapping differ in size")
 )
 
-// unresolved returns a count of one unresolved frame at s, with its file and the reason.
+// unresolved returns a count of 1 for an unresolved frame at s, with the name of its file and the
+// reason.
 func (s site) unresolved(err error) symbolize.Unresolved {
 	switch {
 	case s.at == nil:

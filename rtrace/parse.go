@@ -307,9 +307,9 @@ func parseHeader(rec *record, line []byte, first bool) {
 	rec.Kind = headerRecord
 }
 
-// endOfValue returns the end of the value at the beginning of text. A value ends before the first
-// comma that another key follows, or that ends the text. Without such a comma, it ends at the end
-// of text.
+// endOfValue returns the end of the value at the beginning of text. The value ends before the first
+// comma after which another key begins or text ends. Without such a comma, the value is all of
+// text.
 func endOfValue(text []byte) int {
 	for i := 0; i < len(text); i++ {
 		if text[i] != ',' {

@@ -22,10 +22,10 @@ import (
 // With [JSON] the output is objects of report.schema.json. The calls that share a backtrace form
 // one object with its frames. Each other record is a separate object.
 //
-// The other outputs are profiles, which Close prints. A stack has two numbers and two sizes: of all
-// resources that its calls allocated, and of the resources not freed by the end. [Folded] stacks
-// have only the bytes not freed. Labels of [Pprof] are the type of the resource and the contexts of
-// the call.
+// The other outputs are profiles, which Close prints. Each stack has four values: the number and
+// the bytes of all resources that its calls allocated, then the number and the bytes of those
+// resources that were not freed by the end. [Folded] stacks have only the bytes not freed. Labels
+// of [Pprof] are the type of the resource and the contexts of the call.
 //
 // Write prints whole lines, except for calls that o.Processing keeps. Close prints the rest. One
 // goroutine at a time may use the writer.

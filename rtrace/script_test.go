@@ -172,8 +172,8 @@ type closer struct {
 
 func (c closer) Close() error { return errors.Join(c.WriteCloser.Close(), c.dst.Close()) }
 
-// translated returns the output for a report, followed by the diagnostics. name selects the output,
-// and has the flags of the command. The report is written in blocks of the given size.
+// translated returns the output for a report, followed by the diagnostics. name is the form of the
+// output with the flags of the command. The report is written in blocks of the given size.
 func translated(t testing.TB, name string, report []byte, block int, o Options) string {
 	t.Helper()
 	var out strings.Builder

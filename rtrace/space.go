@@ -219,8 +219,8 @@ type site struct {
 	rel uint64   // address to look up, in the file
 }
 
-// site returns the site of a frame. Its address is one less than the frame's return address, so
-// that it belongs to the call.
+// site returns the site of a frame. The site's address is one less than the frame's return address,
+// so that the address is in the call.
 func (s *space) site(rec *record) site {
 	if rec.Addr == 0 {
 		return site{}

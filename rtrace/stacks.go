@@ -62,7 +62,7 @@ type groupedCall struct {
 }
 
 // A held is an allocated resource that is not yet freed. If the type counts references, a resource
-// may have several allocations. Each free then frees the last one.
+// may have several allocations. Each free then ends the last allocation.
 type held struct {
 	stack  []uint32
 	labels []stacks.Label
