@@ -30,8 +30,8 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: gotest [-work] [go test flags] PACKAGE... | gotest -fuzz DURATION PACKAGE...")
 		os.Exit(2)
 	}
-	// Programs that tests start are not make's jobs: rustc would complain about closed
-	// descriptors in these variables.
+	// Tests start programs that are not make's jobs. With these variables, rustc would complain
+	// about closed descriptors.
 	for _, name := range []string{"MAKEFLAGS", "MFLAGS", "MAKELEVEL"} {
 		os.Unsetenv(name)
 	}

@@ -36,7 +36,7 @@ func (p *product) name() string {
 // target returns the platform of the product, in the form of allTargets.
 func (p *product) target() string { return p.os + "/" + p.arch }
 
-// material holds the sources of a release's files.
+// material holds the folders, programs and texts from which the files of a release are made.
 type material struct {
 	checkout, work, output string
 	version                string    // with a v

@@ -65,8 +65,8 @@ func (r *material) archives() error {
 	return nil
 }
 
-// tarOf returns an archive of files in the order of names, each after its folders. All belong
-// to root.
+// tarOf returns a tar archive of the files, sorted by name. The folders of a file precede it. All
+// entries belong to root.
 func tarOf(all []file, date time.Time) ([]byte, error) {
 	all = slices.SortedFunc(slices.Values(all), func(a, b file) int { return strings.Compare(a.name, b.name) })
 	var out bytes.Buffer

@@ -71,7 +71,7 @@ func release(checkout, output string, targets []string, snapshot bool) error {
 	if err != nil {
 		return err
 	}
-	// before the builds for other targets, which take minutes
+	// check the version now: the builds for the other targets take minutes
 	if version := all[0].info.Main.Version; !snapshot {
 		if !released.MatchString(version) {
 			return fmt.Errorf("the version is %s: tag the commit of a checkout without changes, or use -snapshot", version)

@@ -69,7 +69,7 @@ func (r *material) packages() error {
 	return nil
 }
 
-// pack writes a package of the commands for the target of a product.
+// pack writes a package with the commands for p's target. The parameter of is "deb" or "rpm".
 func (r *material) pack(info nfpm.Info, packager nfpm.Packager, of string, p *product) error {
 	all, err := r.installed(of, p)
 	if err != nil {
@@ -218,7 +218,7 @@ func packaged(name string, data []byte) []byte {
 	).Replace(string(data)))
 }
 
-// debianLog returns the list of the package's own changes.
+// debianLog returns Debian's changelog of the package. Its one entry refers to changelog.gz.
 func (r *material) debianLog() []byte {
 	version := strings.Replace(r.plain(), "-", "~", 1) + "-1"
 	return fmt.Appendf(nil, "symfilter (%s) unstable; urgency=medium\n\n  * The changes are in changelog.gz.\n\n -- %s  %s\n",

@@ -102,7 +102,7 @@ func truthOf(kit string, p producer) (frames []string, err error) {
 	return frames, lines.Err()
 }
 
-// add runs a tool over a log, with both builds of the programs.
+// add runs a tool over a log, once with each build of the programs, and adds the results to s.
 func (s *score) add(kit string, p producer, t tool, want []string) error {
 	right, err := named(kit, "programs", p, t)
 	if err != nil {
