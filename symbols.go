@@ -78,7 +78,8 @@ type Symbols struct {
 	Symbolizer symbolize.Options
 }
 
-// An Opened is the result of Symbols.Open. Many filters, on many goroutines, may share it.
+// An Opened has the symbolizer, cache and debuginfod client that Symbols.Open has made. Many
+// filters, on many goroutines, may share it.
 type Opened struct {
 	Symbolizer *symbolize.Symbolizer
 	Cache      *filter.Cache      // cache of rendered frames

@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A folder in DebugDirs is searched before the system's folder, and does not replace it.
+// A folder in DebugDirs must be searched before the system's folder, and must not replace it.
 func TestDebugDirsAreAddedToTheSystems(t *testing.T) {
 	const (
 		inventory = "77/9e1ed32e11627838c3d1658cabab0af2a008bd"

@@ -119,8 +119,8 @@ func (s *solver) solveEpoch(e *epoch) bool {
 }
 
 // solveAll searches for the biases of all objects, in rounds: each located object may help to
-// locate others. It stops after a round that locates no object. Files that are still doubted then
-// are not the ones that ran.
+// locate others. It stops after a round that locates no object. Then it marks each file that is
+// still doubted as not the file that ran.
 func (s *solver) solveAll(p *process) {
 	for before := -1; len(p.places) != before; {
 		before = len(p.places)
@@ -582,10 +582,10 @@ func (f *file) callsFunction(addr, callee uint64) bool {
 	return addr+uint64(int64(int32(binary.LittleEndian.Uint32(code[1:])))) == start
 }
 
-// checkBias locates the epoch at bias, unless too few addresses of callers follow a call. If too
-// few do, the file is not the one that ran. Code that a signal interrupted follows no call. If such
-// interruptions could explain the addresses, but the object of the next inner frame is not located
-// yet, the file is only doubted.
+// checkBias locates the epoch at bias if enough addresses of callers follow a call. Otherwise it
+// marks the file as not the one that ran. Code that a signal interrupted need not follow a call. If
+// such interruptions could explain the addresses, but the object of the next inner frame is not
+// located yet, the file is only doubted.
 func (e *epoch) checkBias(f *file, bias uint64, by string) {
 	calls, others, open := 0, 0, 0
 	for i := range e.ips {

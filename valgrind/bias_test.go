@@ -33,8 +33,9 @@ func reportWith(ips ...uint64) []byte {
 
 var bias = regexp.MustCompile(`"bias":"(0x[0-9a-f]+)","by":"(\w+)"`)
 
-// In prog.so, the function outer begins at 0x1370, its calls end at 0x1376 and 0x1384, and the
-// function local begins at 0x13b0.
+// The bias must be taken from the Maps, or inferred from the addresses. If no bias fits, a
+// diagnostic must report that. In prog.so, the function outer begins at 0x1370, its calls end at
+// 0x1376 and 0x1384, and the function local begins at 0x13b0.
 func TestBiasIsInferredOrNotKnown(t *testing.T) {
 	mustRead := func(text string) []Map {
 		m, err := ReadMap(strings.NewReader(text))
@@ -86,8 +87,8 @@ func TestReadMapRefusesOtherFiles(t *testing.T) {
 	}
 }
 
-// Successive frames at one address are a function with its inlined calls. If they repeat, the
-// function calls itself.
+// period must return the length of the shortest sequence that repeats. Successive frames at one
+// address are a function with its inlined calls. If they repeat, the function calls itself.
 func TestPeriodOfRepeatedFrames(t *testing.T) {
 	for text, want := range map[string]int{"a": 1, "aa": 1, "aaaa": 1, "ab": 2, "abab": 2, "abc": 3, "abcabc": 3, "aab": 3, "aabaab": 3, "abababa": 7} {
 		var frames []Frame
@@ -118,7 +119,7 @@ func TestEveryFrameIsInASite(t *testing.T) {
 	}
 }
 
-// The names of replacements are decoded according to pub_tool_redir.h.
+// replacedName must decode the names of Valgrind's replacements as in pub_tool_redir.h.
 func TestReplacementsHaveTheNameOfWhatTheyReplace(t *testing.T) {
 	for name, want := range map[string]string{
 		"_vgr10010ZU_libcZdsoZa_malloc":                     "malloc",
@@ -190,8 +191,9 @@ func writeELF(t *testing.T, name string, machine elf.Machine, code string, size 
 	return name
 }
 
-// The bytes are from glibc's sigaction and the kernel's vDSO (sigreturn), and from valgrind.h
-// (client requests).
+// endsHandler must recognize the ends of signal handlers, and endsRequest the ends of client
+// requests. The bytes are from glibc's sigaction and the kernel's vDSO (sigreturn), and from
+// valgrind.h (client requests).
 func TestSpecialCodeIsKnown(t *testing.T) {
 	const at = 120
 	for _, tt := range []struct {

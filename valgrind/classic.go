@@ -40,7 +40,7 @@ type classic struct {
 	frames []textFrame
 }
 
-// A spoken holds what was written about one process so far.
+// A spoken is the state of the output for one process.
 type spoken struct {
 	of       *process
 	begun    bool   // the heading was written

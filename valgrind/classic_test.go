@@ -29,8 +29,8 @@ func classicOf(t *testing.T, input []byte, size int) string {
 	return out.String()
 }
 
-// The expected texts of testdata/markup and testdata/records are in testdata/text. UPDATE=1 writes
-// them.
+// The text of each report in testdata/markup and testdata/records must equal a file in
+// testdata/text. UPDATE=1 writes these files.
 func TestReportsAreValgrindsText(t *testing.T) {
 	for _, dir := range []string{"markup", "records"} {
 		names, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))

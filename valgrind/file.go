@@ -19,8 +19,8 @@ type files struct {
 	kept    int // bytes of the facts about all files
 }
 
-// keepBytes charges size bytes for another fact to maxFacts. It returns false if they would exceed
-// the limit.
+// keepBytes adds the size of another fact, in bytes, to fs.kept. It returns false, and adds
+// nothing, if the sum would exceed maxFacts.
 func (fs *files) keepBytes(size int) bool {
 	if fs.kept+size > maxFacts {
 		return false

@@ -386,7 +386,7 @@ func isClean(text []byte) bool {
 	return before != ' ' || len(text) == 0
 }
 
-// maxTexts bounds the texts kept for sharing, maxText the bytes of each.
+// maxTexts bounds the number of texts kept for sharing. maxText bounds the bytes of such a text.
 const (
 	maxTexts = 256
 	maxText  = 256

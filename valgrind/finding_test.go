@@ -97,7 +97,7 @@ func TestFindingsOfStrippedPrograms(t *testing.T) {
 	}
 }
 
-// Leaks follow the state FINISHED, so a report that ends among them is incomplete.
+// Leaks follow the state FINISHED, so a report that ends among the leaks must be incomplete.
 func TestCutReportsAreNotComplete(t *testing.T) {
 	const begin = "<?xml version=\"1.0\"?>\n<valgrindoutput>\n<protocolversion>4</protocolversion>\n<pid>7</pid><tool>memcheck</tool>\n"
 	const finished = "<status><state>FINISHED</state></status>\n"

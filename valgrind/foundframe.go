@@ -41,12 +41,13 @@ type sharedSite struct {
 type sharedFrame struct {
 	object, fn, source string
 	dir                int // length of the folder in source
-	// has is true for each text that the report has: object, function, folder and file.
+	// has is true for each text that the report has, even if the text is empty: object, function,
+	// folder and file.
 	has [4]bool
 }
 
-// maxSharedBytes bounds the memory of shared sites, sharedStacks the number of shared stacks.
-// The errors of a program as large as a compiler have about 10,000 sites.
+// maxSharedBytes bounds the memory of shared sites, in bytes. sharedStacks bounds the number of
+// shared stacks. The errors of a program as large as a compiler have about 10,000 sites.
 const (
 	maxSharedBytes  = 16 << 20
 	sharedFrameSize = 640 // bytes of a site with one frame, without its text
@@ -76,7 +77,7 @@ func (s *sharedFrame) is(f *Frame) bool {
 	return f.RawIP == nil && string(f.Fn) == s.fn && string(f.File) == file && string(f.Dir) == s.source[:s.dir] && string(f.Obj) == s.object && textsOf(f) == s.has
 }
 
-// textsOf returns true for each text that a frame has, even if the text is empty.
+// textsOf reports which texts a frame has, even if they are empty, in the order of sharedFrame.has.
 func textsOf(f *Frame) [4]bool {
 	return [...]bool{f.Obj != nil, f.Fn != nil, f.Dir != nil, f.File != nil}
 }

@@ -27,9 +27,9 @@ type lexer struct {
 	work int // bytes examined or moved; a test compares this with the bytes written
 }
 
-// add appends p. It drops the bytes before keep, which were passed on, if no other bytes are in the
-// buffer. If the buffer would have to grow, it also drops them if they are at least half of the
-// buffer. moved is the number of dropped bytes, by which all positions become smaller.
+// add appends p to the buffer. The bytes before keep were passed on. add drops them if the buffer
+// has no other bytes. It also drops them if the buffer would have to grow and they are at least
+// half of it. moved is the number of dropped bytes, by which all positions become smaller.
 func (l *lexer) add(p []byte, keep int) (moved int) {
 	if stays := len(l.buf) - keep; keep > 0 && (stays == 0 || len(l.buf)+len(p) > cap(l.buf) && keep >= stays) {
 		l.buf = l.buf[:copy(l.buf, l.buf[keep:])]

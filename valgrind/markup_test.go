@@ -60,8 +60,8 @@ func markupOf(t testing.TB, input []byte, block int, o Options) string {
 	return out.String()
 }
 
-// Each script has a report, and the expected markup with diagnostics. If the result after ReadAhead
-// is different, the script has that result, too.
+// The markup of each script's report, and the diagnostics, must be as in the script. If the result
+// after ReadAhead is different, the script has that result, too.
 func TestMarkupReadsLikeTheReport(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("testdata", "markup", "*.txtar"))
 	if err != nil || len(names) == 0 {

@@ -32,7 +32,7 @@ type process struct {
 	errorKey []byte              // key of the last error: its kind and innermost frames
 }
 
-// The settings of a process are options of Valgrind that change its output.
+// settings holds the options of Valgrind for a process that change Valgrind's output.
 type settings struct {
 	mangled    bool   // --demangle=no
 	belowMain  bool   // --show-below-main=yes
@@ -40,7 +40,7 @@ type settings struct {
 	leakErrors string // the kinds of --errors-for-leak-kinds, if it was given
 }
 
-// A loaded is an object file loaded in a process.
+// A loaded is an object file that a process has loaded, perhaps at several addresses in turn.
 type loaded struct {
 	name   string // as in the report
 	file   *file
@@ -150,7 +150,8 @@ func (p *process) knownObject(name []byte) *loaded {
 	return p.last
 }
 
-// object returns the object of this name, added if new. It returns nil if there is no room.
+// object returns the object of this name, and adds it if it is new. It returns nil if there is no
+// room for it.
 func (p *process) object(name []byte) *loaded {
 	if o := p.knownObject(name); o != nil {
 		return o

@@ -82,7 +82,7 @@ func unquoted(t *testing.T, b []byte) []byte {
 	return []byte(text)
 }
 
-// Each script has a report and its records.
+// The Reader must find the records that a script lists for its report.
 func TestReaderFindsTheRecords(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("testdata", "records", "*.txtar"))
 	if err != nil || len(names) == 0 {

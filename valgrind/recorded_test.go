@@ -20,7 +20,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// recorded is the folder of reports of stripped programs by Valgrind, and of their files.
+// recorded is the folder of Valgrind's reports of stripped programs, with the files of these
+// programs.
 const recorded = "testdata/recorded"
 
 // recordedOptions returns the options with which a recorded report is resolved, and the folder of
@@ -192,9 +193,9 @@ func TestOneFactLocatesAnObject(t *testing.T) {
 	}
 }
 
-// Callers that follow no call may have been interrupted by a signal. So the file is only doubted
-// until the object of the next inner frame is located. If that object is never located, the file
-// must be reported as not the file that ran.
+// If a caller's address does not follow a call, a signal may have interrupted the code there. So
+// the file is only doubted until the object of the next inner frame is located. If that object is
+// never located, the file must be reported as not the file that ran.
 func TestDoubtedFilesAreOtherFilesInTheEnd(t *testing.T) {
 	const at = 0x4852000 // load address of prog.so
 	var frames strings.Builder

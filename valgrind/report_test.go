@@ -100,8 +100,8 @@ func TestReportLosesNothing(t *testing.T) {
 	})
 }
 
-// The member "what" has an error's description in all forms of reports. The items have the
-// description, too.
+// The member "what" must have an error's description in all forms of reports. The items must have
+// the description, too.
 func TestErrorsHaveTheirDescription(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"what", "<what>a &lt; b</what>", `"what":"a < b"`},

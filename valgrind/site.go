@@ -180,7 +180,7 @@ func (a *answerer) keepAnswer(s *site, from report.Answer) *answer {
 	return got
 }
 
-// now returns the time of its first call for the current record.
+// now returns the current time, which it reads only once for each record.
 func (a *answerer) now() time.Time {
 	if a.time.IsZero() {
 		a.time = time.Now()

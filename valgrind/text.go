@@ -328,8 +328,8 @@ func title(name string) string {
 
 func words(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// renderPairs renders a line for each count in rec and the item after it, whose name is the
-// parameter what. The line has the count, then the text that render adds for the item.
+// renderPairs renders a line for each pair in rec: a count, and the text that render adds for the
+// next item of the name given as what. The parameter heading is the line before them.
 func (r *renderer) renderPairs(rec *Record, heading, what string, render func(text []byte)) {
 	if !slices.ContainsFunc(rec.Items, func(it Item) bool { return it.Name != "" }) {
 		r.line = bytes.TrimSuffix(r.line, []byte("\n")) // no pairs follow the heading

@@ -197,7 +197,8 @@ func (t *tracker) reportUnplaced(p *process) {
 	}
 }
 
-// finish reports the objects that are not located and the unresolved frames, and closes the files.
+// finish reports the unresolved frames, and the objects that are not located. Then it closes the
+// files.
 func (t *tracker) finish() {
 	for _, p := range t.open {
 		t.reportUnplaced(p)

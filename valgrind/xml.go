@@ -63,7 +63,7 @@ type rewriter struct {
 	added []addedFrames // frames added to the current record
 }
 
-// An xmlDocument is the document of a process.
+// An xmlDocument is the state of the document that is written for one process.
 type xmlDocument struct {
 	of     *process
 	to     Document // nil before its beginning, and after an interruption by another process
@@ -211,8 +211,8 @@ func (x *rewriter) suspend(d *xmlDocument) {
 	d.to = nil
 }
 
-// closePath appends the end tags of the record that is open in d, whose rest is missing, after a
-// comment about that.
+// closePath appends a comment that the rest of the record open in d is missing, and then the end
+// tags of the record's open elements.
 func (x *rewriter) closePath(dst []byte, d *xmlDocument) []byte {
 	if len(d.path) == 0 {
 		return dst
