@@ -25,7 +25,7 @@ type kept struct {
 	leftOut int   // calls left out for lack of memory
 }
 
-// A call is a call of the report, with its arguments.
+// A call holds one call of a report, with its arguments.
 type call struct {
 	lines   string
 	trace   *trace

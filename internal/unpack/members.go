@@ -38,7 +38,7 @@ func (f *Format) NewReader(packed io.Reader, memory *Memory) *Reader {
 	return m
 }
 
-// Open is NewReader, but returns an error if the first member has an invalid header.
+// Open is like NewReader, but returns an error if the first member has an invalid header.
 func (f *Format) Open(packed io.Reader, memory *Memory) (*Reader, error) {
 	m := f.NewReader(packed, memory)
 	err := m.next()

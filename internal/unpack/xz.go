@@ -40,7 +40,8 @@ func openXZ(packed *bufio.Reader, memory *lease, last io.Reader) (io.Reader, err
 	return r, nil
 }
 
-// An xzReader reads the unpacked bytes. It returns before it would wait for the next chunk.
+// An xzReader reads the unpacked bytes. Its Read returns the bytes of the current chunk, without
+// waiting for the next chunk.
 type xzReader struct {
 	z     io.Reader
 	guard *xzGuard

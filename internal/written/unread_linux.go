@@ -20,7 +20,7 @@ func Unread(f *os.File) func() (n int64, ok bool) {
 	return unread(f, err == nil && info.Mode()&os.ModeSocket != 0)
 }
 
-// UnreadOf is Unread for a connection of package net.
+// UnreadOf returns what Unread returns, but for a connection of package net.
 func UnreadOf(conn syscall.Conn) func() (n int64, ok bool) { return unread(conn, true) }
 
 func unread(f syscall.Conn, socket bool) func() (n int64, ok bool) {
