@@ -14,9 +14,9 @@ import (
 // about 10 KiB of memory, until it ends.
 const maxBeside = 256
 
-// codeWithin is code, but also returns when within is done; a nil within sets no limit. Another
-// goroutine does everything that may take long: opening, inflating and parsing a file, and waiting
-// for other questions about the file. If that goroutine has no answer when within is done,
+// codeWithin is like code, but also returns when within is done; a nil within sets no limit.
+// Another goroutine does everything that may take long: opening, inflating and parsing a file, and
+// waiting for other questions about the file. If that goroutine has no answer when within is done,
 // codeWithin fails with ErrPending, and asks again in the background. While maxBeside questions
 // run, further questions fail with ErrPending at once.
 func (s *Symbolizer) codeWithin(ctx, within context.Context, dst []Frame, l Location) ([]Frame, error) {
@@ -42,7 +42,7 @@ func (s *Symbolizer) codeWithin(ctx, within context.Context, dst []Frame, l Loca
 	return append(dst, a.frames...), a.err
 }
 
-// dataWithin is data with the time limit of codeWithin.
+// dataWithin is like data, but also returns when within is done: see codeWithin.
 func (s *Symbolizer) dataWithin(ctx, within context.Context, l Location) (Variable, error) {
 	if within == nil {
 		return s.data(ctx, l)
@@ -66,7 +66,7 @@ func (s *Symbolizer) dataWithin(ctx, within context.Context, l Location) (Variab
 	return a.v, a.err
 }
 
-// layoutWithin is layout with the time limit of codeWithin.
+// layoutWithin is like layout, but also returns when within is done: see codeWithin.
 func (s *Symbolizer) layoutWithin(ctx, within context.Context, id buildid.ID, name string) ([]object.Segment, bool, error) {
 	if within == nil {
 		return s.layout(ctx, id, name)
@@ -87,8 +87,8 @@ func (s *Symbolizer) layoutWithin(ctx, within context.Context, id buildid.ID, na
 	return a.segments, a.fixed, a.err
 }
 
-// examineWithin is examine with the time limit of codeWithin, but waits for the end of an
-// examination that has begun.
+// examineWithin is like examine, but also returns when within is done, unless do has begun: see
+// codeWithin.
 func (s *Symbolizer) examineWithin(ctx, within context.Context, id buildid.ID, name string, do func(*object.File)) error {
 	if within == nil {
 		return s.examine(ctx, id, name, do)

@@ -75,8 +75,8 @@ func (c *cache) existing(id buildid.ID, name string) *entry {
 }
 
 // forget makes room for new entries: it drops entries with neither a file nor a task, and skips
-// locked entries. It first drops those that were not used during the last half of all questions. If
-// there are still maxEntries entries, it drops the others, too. c.mu is held.
+// locked entries. It first drops the entries that were last used during the older half of all
+// questions. If there are still maxEntries entries, it drops the others, too. c.mu is held.
 func (c *cache) forget() {
 	now := c.clock.Load()
 	for _, young := range []uint64{now / 2, now + 1} {

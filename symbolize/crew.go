@@ -43,7 +43,8 @@ type crew struct {
 	own  atomic.Int64 // bytes that the readers hold, without shared bytes
 }
 
-// A crewReader is used by one goroutine at a time.
+// A crewReader reads debug information for one goroutine at a time, and caches the names that it
+// has read.
 type crewReader struct {
 	mu      sync.Mutex // held during a lookup
 	dw      *dwarf.Data
@@ -295,9 +296,9 @@ func (e *entry) byCrew(dst []Frame, addr uint64) (frames []Frame, ok bool) {
 	return dst, ok
 }
 
-// besideCode is code for answers that are available at once: from an index, or from an idle reader
-// of the file's crew. Other questions about the file do not wait for it, except for lookups in the
-// same unit. If ok is false, code may still have an answer.
+// besideCode returns the frames at l if they are available at once: from an index, or from an idle
+// reader of the file's crew. Other questions about the file do not wait for it, except for lookups
+// in the same unit. If ok is false, code may still have an answer.
 func (s *Symbolizer) besideCode(dst []Frame, l Location) (frames []Frame, ok bool) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil {

@@ -177,9 +177,9 @@ func (q *question) indexSymbol(addr uint64) (v symbol, ok bool) {
 	return v, ok
 }
 
-// tryCode is code, but fails if the answer would need a wait for anything except a lookup in the
-// same unit. If ok is false, code may still have an answer. Unlike a question with Now, tryCode may
-// parse an open file.
+// tryCode is like code, but fails if the answer would need a wait for anything except a lookup in
+// the same unit. If ok is false, code may still have an answer. Unlike a question with Now, tryCode
+// may parse an open file.
 func (s *Symbolizer) tryCode(dst []Frame, l Location) (frames []Frame, ok bool) {
 	e := s.cache.existing(l.ID, l.Name)
 	if e == nil {

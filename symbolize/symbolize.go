@@ -374,8 +374,8 @@ func (s *Symbolizer) Prefetch(id buildid.ID, name string) {
 	}
 }
 
-// codeUntil is code, and also returns until: the time after which another question may get a better
-// answer. until is zero if the answer is final.
+// codeUntil returns what code returns, and until: the time after which another question may get a
+// better answer. until is zero if the answer is final.
 func (s *Symbolizer) codeUntil(ctx context.Context, dst []Frame, l Location) (frames []Frame, until time.Time, err error) {
 	if e := s.cache.existing(l.ID, l.Name); e != nil {
 		if dst, ok := s.byIndex(e, dst, l.Addr); ok {

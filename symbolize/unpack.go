@@ -199,16 +199,16 @@ func (e *entry) awaitsUnpacking() bool {
 	return m.packed && m.dw != nil && m.index == nil
 }
 
-// sourcesAwaitUnpacking is awaitsUnpacking for a question about a source file. No index answers
-// such questions. e.mu is held.
+// sourcesAwaitUnpacking reports whether e's module must be inflated before it can answer a question
+// about a source file. No index answers such questions. e.mu is held.
 func (e *entry) sourcesAwaitUnpacking() bool {
 	m := e.module
 	return m.packed && m.dw != nil
 }
 
-// variablesAwaitUnpacking is awaitsUnpacking for a question about a variable, which no index
-// answers. It returns false if the debug information would be too large to find variables: see
-// dwarf.Data.VariablesAreDear. e.mu is held.
+// variablesAwaitUnpacking reports whether e's module must be inflated before it can answer a
+// question about a variable. No index answers such questions. It returns false if the debug
+// information would be too large to find variables: see dwarf.Data.VariablesAreDear. e.mu is held.
 func (e *entry) variablesAwaitUnpacking() bool {
 	m := e.module
 	return m.packed && m.dw != nil && !m.dw.VariablesAreDear()
