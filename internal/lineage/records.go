@@ -241,8 +241,8 @@ func (l *Log) closedRecord(id ID) (record, bool) {
 	return record{}, false
 }
 
-// ignore records that c is older than l, and is not read. It returns false if c cannot be opened
-// now: too many files are open, or c is no longer at its path.
+// ignore records that c is older than l, so that it is not read. It returns false if it could not
+// open c for that: too many files are open, or c is no longer at its path.
 func (l *Log) ignore(open Opener, c File) bool {
 	if l.records.same(c) {
 		return true
@@ -305,7 +305,8 @@ func (f *Records) timeOf(id ID) (at time.Time, known bool) {
 	return time.Time{}, false
 }
 
-// touched records the last change of c, whose bytes are the same as in its record.
+// touched updates the time of the last change in the record of c. It does nothing if the file is
+// being read, or if its size differs from the size in the record.
 func (f *Records) touched(c Content) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

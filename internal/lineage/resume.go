@@ -39,15 +39,15 @@ func Open(open Opener, beside *Family, now Content) (Folder, error) {
 	return f, nil
 }
 
-// An Older is the result of the search for a file that had lost the log's name before the
-// checkpoint.
+// An Older is the result of the search for one of the checkpoint's older files: a file that no
+// longer had the log's name when the checkpoint was made.
 type Older struct {
 	Step           // the file or its archive; without a Content, nothing is to be read
 	Broken Content // archive with the file's beginning, damaged before the read offset; nil if none
 	Lost   bool    // neither the file nor its archive was found
 }
 
-// A Resumption is the search for the files of a checkpoint.
+// A Resumption finds the files that a checkpoint lists, so that reading can continue in them.
 type Resumption struct {
 	// the last file, or its archive; without a Content if missing
 	Found  Step
@@ -117,8 +117,8 @@ func (r *Resumption) FindOlder(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Record records which existing files the checkpoint excludes, and keeps the marks of missing
-// files. The found files can then be claimed.
+// Record records the existing files that must not be read, since the checkpoint excludes them. It
+// keeps the marks of missing files. The found files can then be claimed.
 func (r *Resumption) Record() {
 	l := r.log
 	// ignoreSaved comes first, because it adds the older marks: marks must be in order, the oldest
@@ -172,8 +172,8 @@ func (l *Log) archivesSince(open Opener, from Entry, beside *Family, last Mark) 
 	return found, later
 }
 
-// leaveArchive leaves out the archive of the file of p if the file was read to its end. It reports
-// whether it found such an archive.
+// leaveArchive excludes the archive of the file at p from reading, if the file was read to its end.
+// It reports whether it found such an archive.
 func (r *Resumption) leaveArchive(p Place) bool {
 	for i, c := range r.archives {
 		if c == nil {
@@ -189,9 +189,10 @@ func (r *Resumption) leaveArchive(p Place) bool {
 	return false
 }
 
-// find removes the file of m from all, and returns the step that continues in the file. It does not
-// compare devices, whose numbers may change when the machine restarts. A file that was empty is
-// never found: a later file may have the same inode.
+// find searches all for the file with the mark m, and removes the file from the slice. It returns
+// the step that continues in the file, or an empty Step. It does not compare devices, whose numbers
+// may change when the machine restarts. A file that was empty is never found: a later file may have
+// the same inode.
 func find(all []Content, m Mark) Step {
 	for i, c := range all {
 		if c != nil && m.Len > 0 && c.State().ID.Ino == m.Ino {

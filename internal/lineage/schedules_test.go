@@ -22,7 +22,8 @@ type action struct {
 	do   func(w *world) bool
 }
 
-// A world is a folder with its reader, and the expected results.
+// A world is a simulated folder of log files, the reader under test, and the lines that the reader
+// must print.
 type world struct {
 	modelDisk
 	reader    *modelReader
@@ -332,7 +333,7 @@ func TestLongSchedules(t *testing.T) {
 	}
 }
 
-// stepsOf parses the result of nameOf.
+// stepsOf parses a schedule as nameOf writes it, such as "append, look".
 func stepsOf(schedule string) (steps []int) {
 	for name := range strings.SplitSeq(schedule, ", ") {
 		if name == "look" {

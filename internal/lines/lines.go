@@ -51,7 +51,7 @@ func (c *Cutter) Line(p []byte) (line []byte, kind Kind, rest []byte) {
 	return c.cut(p, n)
 }
 
-// cut is like Line. The first line of p has n bytes with its line end; n is 0 without a line end.
+// cut is Line for a p whose first line has n bytes with its line end. n is 0 if p has no line end.
 func (c *Cutter) cut(p []byte, n int) (b []byte, kind Kind, rest []byte) {
 	text := n - 1
 	if n == 0 {

@@ -111,8 +111,8 @@ func TestDiscardedFilesLeaveNothing(t *testing.T) {
 	})
 }
 
-// If Publish cannot replace a directory, the directory and the new file stay, and Publish can be
-// called again.
+// If Publish fails because the name belongs to a directory, the directory must stay. Publish can
+// then be called again with another name.
 func TestAnErrorOfPublishLeavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, root *os.Root, create func() *File) {
 		f := create()
@@ -204,8 +204,8 @@ func writeForEver(dir string) {
 	}
 }
 
-// A process that is killed while it writes leaves only complete files under their names. It leaves
-// no other file if the file system has files without a name.
+// A process that is killed while it writes must leave only complete files under their names. It
+// must leave no other file if the file system has files without a name.
 func TestKilledWritersLeaveNothing(t *testing.T) {
 	kills := 30
 	if os.Getenv("TEST_LONG") == "1" {

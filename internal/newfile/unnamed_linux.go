@@ -25,7 +25,7 @@ func unnamed(root *os.Root, prefix string) *File {
 	return nil
 }
 
-// place returns a path to the open file, or "" on failure.
+// place returns a path in /proc that leads to the open file, or "" on failure.
 func (f *File) place() string {
 	place := ""
 	if conn, err := f.SyscallConn(); err == nil {
