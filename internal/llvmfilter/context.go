@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A moduleLine is the line of a module, printed without its maps. It collects the maps that
-// follow immediately.
+// A moduleLine is the line that is printed for a module element, before its maps are printed. It
+// collects the maps that follow immediately.
 type moduleLine struct {
 	module *module
 	maps   []*mapping

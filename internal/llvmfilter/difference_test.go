@@ -60,8 +60,8 @@ func TestDamagedFilesAreToldInOneSentence(t *testing.T) {
 	}
 }
 
-// LLVM 19 misreads these files, or prints a warning about them. The filter gives the right answer
-// without a message.
+// LLVM 19 misreads these files, or prints a warning about them. The filter must give the right
+// answer without a message.
 func TestKnownDifferencesInFiles(t *testing.T) {
 	need(t, llvmSymbolizer, "clang-19", "ld.lld-19")
 	const code = "struct S { int a; } s; int n;\n__attribute__((noinline)) int f(int x) { return x * n; }\nint g(int x) { return f(x) + n; }\nint dead(int x) { return g(x) * 7; }\n" +

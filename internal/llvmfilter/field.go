@@ -140,8 +140,8 @@ func mode(text []byte) (string, bool) {
 
 var modes = []string{"r", "rw", "rx", "rwx", "w", "wx", "x"}
 
-// kind parses the kind of a code address. before is the distance from the code to the address,
-// in bytes.
+// kind parses the kind of a code address: "pc" or "ra". before is the number of bytes to subtract
+// from the address for its lookup: 1 for a return address.
 func kind(text []byte) (before uint64, ok bool) {
 	switch string(text) {
 	case "ra": // a return address

@@ -120,7 +120,7 @@ func TestTheWritersErrorIsKept(t *testing.T) {
 	}
 }
 
-// finderFunc is a function as a finder.
+// finderFunc lets a function serve as a finder.
 type finderFunc func(context.Context) (*buildid.File, error)
 
 func (f finderFunc) Find(ctx context.Context, _ buildid.Query, _ func(buildid.Attempt)) (*buildid.File, error) {

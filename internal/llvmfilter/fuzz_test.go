@@ -14,9 +14,9 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Any log is filtered within bounds of time and memory, without an error, and in whole lines. The
-// size of the blocks does not change the output. Without colour, the output has no SGR sequences
-// except those that LLVM treats as text.
+// Any log must be filtered within bounds of time and memory, without an error, and in whole lines.
+// The size of the blocks must not change the output. Without colour, the output must have no SGR
+// sequences except those that LLVM treats as text.
 func FuzzLLVMFilter(f *testing.F) {
 	scripts, err := filepath.Glob("testdata/script/*.txtar")
 	if err != nil || len(scripts) == 0 {

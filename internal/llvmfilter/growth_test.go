@@ -8,7 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// worstElements are elements of each kind, in their shortest forms, and text that looks like one.
+// worstElements are elements of each kind in their shortest forms, and texts that look like the
+// beginning of an element.
 var worstElements = []string{
 	"x ", "\x1b[1m", "\x1b[3", "{{{reset}}}", "{{{module:1:a:elf:aa}}}", "{{{mmap:0:1:load:0:r:0}}}", "{{{bt:0:0}}}", "{{{bt:0:0x500100}}}",
 	"{{{pc:0}}}", "{{{data:0}}}", "{{{symbol:a}}}", "{{{hexdict:}}}", "{{{hexdict:", "}}}", "{{{dumpfile:a:b}}}", "{{{u}}}", "{{{U}}}",

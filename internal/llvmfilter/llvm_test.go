@@ -172,8 +172,9 @@ func functionsByOffset(t *testing.T, name string) map[uint64]string {
 	return functions
 }
 
-// wantFunctions fails the test if frames in out have other names than in functions. It ignores
-// LLVM's output, which may have the line of one section and the function of another.
+// wantFunctions fails the test if a frame in out has another name than functions has for its
+// address. It ignores LLVM's output, which may have the line of one section and the function of
+// another.
 func wantFunctions(t *testing.T, out string, functions map[uint64]string) {
 	t.Helper()
 	named := 0
@@ -192,8 +193,8 @@ func wantFunctions(t *testing.T, out string, functions map[uint64]string) {
 	}
 }
 
-// For the names of a real library, symbol elements are printed as by LLVM's filter, except at most
-// one in a hundred.
+// The names of a real library, in symbol elements, must be printed as by LLVM's filter. At most one
+// in a hundred may differ.
 func TestNamesOfARealLibrary(t *testing.T) {
 	need(t, llvmSymbolizer)
 	f, err := elf.Open(testenv.Find(t, "/usr/lib/*/libLLVM*19*"))
@@ -251,8 +252,8 @@ var names = []string{
 	"_ZNSt6vectorIiSaIiEE9push_backEOi", "_ZZ1fvENKUlvE_clEv", "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "_Z1f\x00v", "a b", "?",
 }
 
-// The output for generated logs equals that of LLVM's filter. LLVM's filter starts slowly, so many
-// logs are filtered in one run, with marks between them in both outputs.
+// The output for generated logs must equal that of LLVM's filter. LLVM's filter starts slowly, so
+// many logs are filtered in one run, with marks between them in both outputs.
 func TestGeneratedLogs(t *testing.T) {
 	need(t, llvmSymbolizer)
 	batch, batches := 50, 20

@@ -10,7 +10,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A verdict is an error with LLVM's message.
+// A verdict is an error of a lookup. Its text is LLVM's message.
 type verdict string
 
 func (v verdict) Error() string { return string(v) }

@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Options are the settings of llvm-symbolizer's flags for --filter-markup, except flags of the
-// symbolizer. The zero value resolves no address.
+// Options correspond to the flags of llvm-symbolizer --filter-markup, except flags that configure
+// the symbolizer. The zero value resolves no address.
 type Options struct {
 	// Symbolizer resolves addresses and demangles names. If it is nil, no file is found and
 	// names stay mangled. To match LLVM, it needs symbolize.Options.Reaching, without

@@ -34,8 +34,8 @@ type place struct {
 	addr uint64
 }
 
-// locate returns the map with the address of an element, and the place in the module's file.
-// Without such a map, it reports an error at the first field, and prints the element raw.
+// locate returns the map that contains addr, and the place of addr in the module's file. If no map
+// contains addr, locate reports an error at the first field of e, and prints e raw.
 func (f *Filter) locate(e *element, addr uint64) (*mapping, place) {
 	m := f.containing(addr)
 	if m == nil {

@@ -28,7 +28,7 @@ type Range struct {
 // Has reports whether an address is in the range.
 func (m Range) Has(addr uint64) bool { return m.Start <= addr && addr < m.Limit }
 
-// A File has the segments that are loaded from a file.
+// A File finds the link-time addresses of code from the loaded segments (PT_LOAD) of an ELF file.
 type File struct {
 	loads []object.Segment // segments of a debug file may have no bytes
 	own   bool             // loads are from the mapped file, not from its debug file

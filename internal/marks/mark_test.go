@@ -112,8 +112,8 @@ func checkFindMark(t *testing.T, b []byte) {
 	}
 }
 
-// Each mark is found at every distance from the ends of the buffer, among false candidates and line
-// ends. A mark at the beginning of a line is found on that line.
+// Each mark must be found at every distance from the ends of the buffer, among false candidates and
+// line ends. A mark at the beginning of a line must be found on that line.
 func TestFindMark(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	for _, fill := range []string{"a{{\n", "wn}\n", "no mark\n", "\n", " 0c", "\xa0p\xe3"} {
@@ -133,8 +133,8 @@ func TestFindMark(t *testing.T) {
 	}
 }
 
-// Among all 2^21 strings of three ASCII bytes, only the marks are found. The long form tries all
-// 2^24 strings of three bytes.
+// Among all 2^21 strings of three ASCII bytes, only the marks must be found. The long form tries
+// all 2^24 strings of three bytes.
 func TestFindMarkFindsNothingElse(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	b := bytes.Repeat([]byte("."), findStep+2)
@@ -192,7 +192,7 @@ func FuzzFindMark(f *testing.F) {
 	})
 }
 
-// Each mark is found in a JSON string, with and without the escapes for HTML.
+// Each mark must be found in a JSON string, with and without the escapes for HTML.
 func TestEscapedMarksAreFound(t *testing.T) {
 	for _, mark := range append([]string{"0x"}, markStrings...) {
 		if mark == "\n0x" {
