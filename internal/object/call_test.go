@@ -80,7 +80,7 @@ func TestCallsEndWhereADisassemblerSeesThem(t *testing.T) {
 	}
 }
 
-// On x86 no call is missed, and few other addresses are reported as return addresses.
+// On x86 no call may be missed, and only a few other addresses may be reported as return addresses.
 func TestCallsOfX86(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	files := machineFiles(t)
@@ -264,7 +264,7 @@ func TestANameAtTheBeginningIsFound(t *testing.T) {
 	}
 }
 
-// Calls end where avr-objdump prints a call, and nowhere else.
+// CallEndsAt must return true exactly at the ends of the calls that avr-objdump prints.
 func TestCallsOfAVR(t *testing.T) {
 	f := open(t, "../../integration/testdata/firmware/recorded/avr.elf")
 	text, _ := f.Section(".text")

@@ -14,8 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The direct calls of a program lead to its own functions, or to imported functions, whose names
-// CalledImport returns.
+// For the direct calls of a program, CallTarget must return the beginnings of its own functions.
+// CalledImport must return the names of imported functions.
 func TestTargetsOfCalls(t *testing.T) {
 	testenv.OnlyOn(t, "linux")
 	file, err := os.Open(testenv.Find(t, "/bin/sh"))
@@ -52,15 +52,15 @@ func TestTargetsOfCalls(t *testing.T) {
 	}
 }
 
-// labelled matches the first line of a function, targeted a call of a known address or label, and
-// anyCode each instruction.
+// labelled matches the first line of a function. targeted matches a direct call with its target.
+// anyCode matches the line of any instruction.
 var (
 	labelled = regexp.MustCompile(`^([0-9a-f]+) <(.*)>:`)
 	targeted = regexp.MustCompile(`^ *([0-9a-f]+):\s+(?:bl|blx|calll|callq|jal|jalr)\s+(?:ra, )?(?:0x([0-9a-f]+) |-?0x[0-9a-f]+\(ra\) )<([^>+]+)`)
 	anyCode  = regexp.MustCompile(`^ *([0-9a-f]+): `)
 )
 
-// The target of each direct call agrees with a disassembler.
+// CallTarget must return the target that a disassembler prints, for each direct call.
 func TestCallsLeadWhereADisassemblerSeesThem(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	testenv.Need(t, "llvm-objdump-19")
@@ -119,7 +119,8 @@ func TestCallsLeadWhereADisassemblerSeesThem(t *testing.T) {
 	}
 }
 
-// Calls through the procedure linkage table have the names of their functions on each machine.
+// For a call through the procedure linkage table, CalledImport must return the function's name on
+// each machine.
 func TestImportsOfOtherMachines(t *testing.T) {
 	testenv.OnlyLong(t)
 	for _, machine := range []string{"aarch64-linux-gnu", "arm-linux-gnueabihf", "riscv64-linux-gnu"} {

@@ -88,8 +88,8 @@ func (c *contents) alloc(size uint64) (b []byte, a *arena, err error) {
 	return a.bytes, a, nil
 }
 
-// Alloc returns size bytes that are valid until Close, granted like the bytes of a section. If
-// onHeap is set the caller must count them: Footprint does not.
+// Alloc returns size bytes of memory that are valid until Close. It takes them like the memory of a
+// section: see Options.Take. If onHeap is true, the caller must count them: Footprint does not.
 func (c *contents) Alloc(size int) (b []byte, onHeap bool, err error) {
 	b, a, err := c.alloc(uint64(size))
 	return b, !a.offHeap(), err

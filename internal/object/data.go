@@ -19,7 +19,8 @@ type sectionData struct {
 	claims claims
 }
 
-// A kept is a section in memory, or its error: a decompression bomb is not inflated twice.
+// A kept holds the bytes of a section that was copied or inflated, or the error. Since errors are
+// kept too, a decompression bomb is not inflated twice.
 type kept struct {
 	data    []byte
 	offHeap bool   // data is not on the Go heap

@@ -54,7 +54,7 @@ func TestSectionsOfOneName(t *testing.T) {
 	}
 }
 
-// The time to read a section does not grow with the number of sections.
+// The time to read a section must not grow with the number of sections.
 func TestDataOfManySections(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	watch(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A program's entry loads the address of main for the C library. Main returns no address outside of
-// the code, and ignores an instruction that is cut off.
+// Main must return the address of main, which the code at the entry loads. It must return 0 for an
+// address outside of the code, and ignore an instruction that is cut off.
 func TestMainIsWhatTheEntryLoads(t *testing.T) {
 	data, err := os.ReadFile("testdata/whole.elf")
 	if err != nil {

@@ -133,8 +133,8 @@ func TestPlainSectionsAliasTheMapping(t *testing.T) {
 	}
 }
 
-// A file that ends before its section headers or its sections is cut off. A file without section
-// headers, or with sections without bytes, is not.
+// CutOff must report a file that ends before its section headers or its sections end. It must not
+// report a file without section headers, or with sections without bytes.
 func TestFilesThatAreCutOff(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "stripped.elf"))
 	if err != nil {

@@ -94,8 +94,8 @@ func TestSeedsAreReadWhole(t *testing.T) {
 	}
 }
 
-// In a file made by objcopy --only-keep-debug, code sections have no bytes but keep their flags, so
-// symbols are found.
+// In a file made by objcopy --only-keep-debug, code sections have no bytes but keep their flags.
+// Its symbols must be found.
 func TestOnlyKeepDebugFilesKnowTheirSymbols(t *testing.T) {
 	files := seeds(t)
 	whole, err := openBytes(files["whole.elf"])

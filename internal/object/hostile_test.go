@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// plainImage returns an image with the most common parts.
+// plainImage returns m with the most common parts: code, a symbol table and a build ID.
 func plainImage(t testing.TB, m image) image {
 	m.segments = []Segment{{Type: elf.PT_LOAD, Flags: elf.PF_R | elf.PF_X, Addr: 0x1000, FileSize: 32, MemSize: 32}}
 	m.sections = append(slices.Clone(symbolSections), m.symtab(t, elf.SHT_SYMTAB, 5, []imageSymbol{{"f", 0x1000, 32, elf.STT_FUNC, elf.STB_GLOBAL, 1}})...)
@@ -22,7 +22,7 @@ func plainImage(t testing.TB, m image) image {
 	return m
 }
 
-// richImage returns an image that also has links, a package note, MiniDebugInfo, a dynamic symbol
+// richImage is plainImage with more parts: links, a package note, MiniDebugInfo, a dynamic symbol
 // table, unwind information and relocations.
 func richImage(t testing.TB, m image) image {
 	inner := plainImage(t, m).bytes(t)
@@ -200,7 +200,7 @@ func TestHostileHeaders(t *testing.T) {
 		change func(b []byte)
 		// error of Open; empty if Open succeeds
 		want string
-		// readable parts, if Open succeeds
+		// numbers of sections and segments, and the error of Damage, if Open succeeds
 		sections, segments int
 		damage             string
 	}{

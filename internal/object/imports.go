@@ -189,7 +189,8 @@ func (f *File) readImports() (all []importSlot) {
 	return slices.Clip(all)
 }
 
-// nameOf returns the name of symbol i of the table in section index.
+// nameOf returns the name of symbol i in a symbol table. index is the number of the table's
+// section.
 func (f *File) nameOf(index int, i uint64) (name []byte, ok bool) {
 	t := rawSymbols{d: &f.sectionData}
 	if !t.loadSection(index, &f.sections[index]) || i == 0 || i >= t.count() {

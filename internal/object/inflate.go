@@ -25,7 +25,8 @@ func (d *sectionData) inflate(s *Section, legacy, spill bool) (k kept) {
 		return kept{err: err}
 	}
 	defer giveBack()
-	// without a buffer, Into uses a growing one: a size that is not likely is rarely right
+	// A buffer of the claimed size is allocated only if Take bounds the memory, or if the size is
+	// likely. Otherwise Into uses a growing buffer: an unlikely size is rarely right.
 	var to []byte
 	if d.room.Take != nil || p.Likely() {
 		to, k.arena, k.err = d.alloc(p.Size + unpack.Slack)

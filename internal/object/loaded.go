@@ -135,8 +135,8 @@ func (l layout) infoAt() int {
 	return 8
 }
 
-// dynamicTable returns the address and size of a table; 0, 0 if either is missing. In the dynamic
-// section, they have the tags at and length.
+// dynamicTable returns the address and size of a table from the dynamic section; 0, 0 if either is
+// missing. The parameters are the tags of the entries that hold the address and the size.
 func (d *sectionData) dynamicTable(at, length elf.DynTag) (addr, size uint64) {
 	for i := range d.segments {
 		if d.segments[i].Type != elf.PT_DYNAMIC {

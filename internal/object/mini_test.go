@@ -18,7 +18,7 @@ import (
 	"github.com/symfilter/symfilter/internal/unpack"
 )
 
-// xzOf compresses data like xz -6, with the library.
+// xzOf compresses data with the xz library. dictionary is the size of the dictionary in bytes.
 func xzOf(t testing.TB, data []byte, dictionary int) string {
 	t.Helper()
 	var b bytes.Buffer

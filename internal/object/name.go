@@ -46,8 +46,8 @@ func (ts *symbolTables) SymbolsNamed(name string) []Symbol {
 	return slices.CompactFunc(all, func(a, b Symbol) bool { return a.Addr == b.Addr })
 }
 
-// SearchCost returns the cost of the next SymbolsNamed for unpacking, scanning or listing tables,
-// in steps of about 50 ns. It is 0 after they are listed.
+// SearchCost returns the cost of unpacking, scanning or listing tables in the next call of
+// SymbolsNamed, in steps of about 50 ns. It is 0 after all tables are listed.
 func (ts *symbolTables) SearchCost() int {
 	if ts.closed {
 		return 0

@@ -56,7 +56,7 @@ func TestTheNextSymbolIsTheSameByTheList(t *testing.T) {
 	}
 }
 
-// The list has each address of a section once, and no address after the section's end.
+// The list must have each address of a section once, and no address after the section's end.
 func TestTheNextSymbolIsInTheSection(t *testing.T) {
 	m := layouts[0]
 	m.sections = append([]imageSection(nil), symbolSections...)

@@ -64,7 +64,7 @@ type room struct {
 	arenas []*arena   // memory of sections
 }
 
-// add records an arena of the file. It is freed by release, or by free at the end.
+// add records an arena of the file, so that Close frees the arena unless release does so earlier.
 func (r *room) add(a *arena) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +80,7 @@ type arena struct {
 	file   *os.File // open while the arena is written
 }
 
-// newArena returns size bytes of memory that take grants. Any goroutine may call it.
+// newArena returns an arena of size bytes, if take grants them. Any goroutine may call it.
 func (o *Options) newArena(size uint64, take func(int64) error) (*arena, error) {
 	if err := take(int64(size)); err != nil {
 		return nil, err
@@ -96,8 +96,8 @@ func (o *Options) newArena(size uint64, take func(int64) error) (*arena, error) 
 	return &arena{bytes: b, taken: int64(size)}, nil
 }
 
-// spill returns size bytes of a new file in SpillDir. denied is the reason why no memory was
-// granted. Any goroutine may call it.
+// spill returns an arena of size bytes in a new file in SpillDir. denied is the reason why no
+// memory was granted. Any goroutine may call it.
 func (o *Options) spill(size uint64, denied error) (*arena, error) {
 	if o.SpillDir == "" || !canMap || size < minSpill || !errors.Is(denied, ErrMemory) {
 		return nil, denied

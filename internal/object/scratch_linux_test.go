@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A file for spilled sections never has a name, so a killed process leaves nothing.
+// A file for spilled sections must never have a name, so that a killed process leaves nothing.
 func TestSpilledSectionsNeverHaveAName(t *testing.T) {
 	dir := t.TempDir()
 	if f, err := os.OpenFile(dir, os.O_RDWR|unix.O_TMPFILE, 0o600); err != nil {

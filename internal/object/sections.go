@@ -206,7 +206,7 @@ func (h *headers) withoutBytes(addr uint64) bool {
 // Thumb, microMIPS.
 func (h *headers) hasModeBit() bool { return h.Machine == elf.EM_ARM || h.Machine == elf.EM_MIPS }
 
-// footprint returns the bytes of heap of the headers.
+// footprint returns the number of heap bytes that the headers take.
 func (h *headers) footprint() int64 {
 	return int64(h.names) + int64(len(h.byName))*32 + int64(len(h.relocs))*32 + int64(cap(h.exec))*4 +
 		int64(cap(h.sections))*int64(unsafe.Sizeof(Section{})) + int64(cap(h.segments))*int64(unsafe.Sizeof(Segment{}))

@@ -34,7 +34,7 @@ func OpenSmall(data []byte, o Options) (*File, error) {
 	return f, nil
 }
 
-// inHand is a whole file's bytes.
+// inHand holds all bytes of a file, and reads them as an io.ReaderAt.
 type inHand []byte
 
 // ReadAt implements [io.ReaderAt].

@@ -102,7 +102,7 @@ func TestSmallFilesAreAsMapped(t *testing.T) {
 	}
 }
 
-// A library with small sections is padded to pages. The padding is not kept.
+// In a library, small sections are padded to pages. OpenSmall must not keep the padding.
 func TestSmallFilesKeepTheirSectionsOnly(t *testing.T) {
 	b, err := os.ReadFile("testdata/whole.elf")
 	if err != nil {

@@ -124,7 +124,8 @@ func TestSectionsSpill(t *testing.T) {
 	}
 }
 
-// Nothing is spilled to a directory in memory.
+// No section may be inflated into a file in a directory in memory. The error must report such a
+// directory.
 func TestNothingSpillsToADirectoryInMemory(t *testing.T) {
 	const shm = "/dev/shm"
 	if !InMemory(shm) {
@@ -156,7 +157,7 @@ func TestNothingSpillsToADirectoryInMemory(t *testing.T) {
 	}
 }
 
-// The error names a spill directory that cannot be made.
+// If the spill directory cannot be made, the error of Data must name the directory.
 func TestASpillDirectoryThatCannotBeMadeIsNamed(t *testing.T) {
 	b, _ := packedImage(t)
 	p := &purse{budget: 1 << 20}
@@ -173,7 +174,7 @@ func TestASpillDirectoryThatCannotBeMadeIsNamed(t *testing.T) {
 	}
 }
 
-// Beyond 1 GiB, the inflated size of all sections is bounded by a multiple of their compressed
+// Beyond 1 GiB, the inflated size of all sections must not exceed a multiple of their compressed
 // size.
 func TestSectionsOfAFileTogetherAreNoBomb(t *testing.T) {
 	m := layouts[0]
@@ -210,7 +211,7 @@ func TestSectionsOfAFileTogetherAreNoBomb(t *testing.T) {
 	}
 }
 
-// Memory for a damaged section is released when its inflation fails, not only by Close.
+// Memory for a damaged section must be released when its inflation fails, not only by Close.
 func TestDamagedSectionsHoldNoMemory(t *testing.T) {
 	const size = 2500000
 	plain := strings.Repeat("section x of many bytes; ", size/25)

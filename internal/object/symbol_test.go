@@ -380,7 +380,7 @@ func TestSymbolByPassAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TableEntries returns the entries that debug/elf reads, in the same order.
+// TableEntries must return the entries that debug/elf reads, in the same order.
 func TestTableEntriesAreThoseOfTheFile(t *testing.T) {
 	const path = "../../testdata/backtraces/programs/traces"
 	std, err := elf.Open(path)

@@ -22,7 +22,7 @@ type Unpacking struct {
 	err   error // error of Run, or nil
 }
 
-// An unpacked is a compressed section, and the result of inflating it.
+// An unpacked holds a compressed section and, after Run, its inflated bytes or the error.
 type unpacked struct {
 	name string
 	unpack.Stream

@@ -52,7 +52,8 @@ func (u *unwind) at(addr uint64) (start, end uint64, ok bool) {
 	return u.ranges[i].start, u.ranges[i].end, true
 }
 
-// unwindSeparates reports whether start, a lower address than addr, is in a different function.
+// unwindSeparates reports whether, by unwind information, start and addr are in different
+// functions. start is less than addr.
 func (f *File) unwindSeparates(start, addr uint64) bool {
 	if begin, _, ok := f.UnwindRange(addr); ok {
 		return begin > start

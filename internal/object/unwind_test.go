@@ -13,7 +13,7 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// UnwindRange agrees with readelf, with and without the search table.
+// UnwindRange must return the same bounds as readelf, with and without the search table.
 func TestUnwindRangesAreThoseOfReadelf(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	if _, err := exec.LookPath("readelf"); err != nil {
@@ -87,7 +87,7 @@ func TestExidxBoundsFunctionsOfArm(t *testing.T) {
 	}
 }
 
-// A symbol without a size does not reach into another function, unlike in llvm-symbolizer.
+// A symbol without a size must not reach into another function, unlike in llvm-symbolizer.
 func TestUnsizedSymbolsEndWithTheirFunction(t *testing.T) {
 	f := open(t, filepath.Join("testdata", "whole.elf"))
 	sym := func(name string) Symbol {

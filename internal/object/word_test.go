@@ -36,7 +36,7 @@ func TestWordsOfNames(t *testing.T) {
 	}
 }
 
-// The table of words finds the same symbols as reading all names, in fewer steps.
+// The table of words must find the same symbols as a search that reads all names, in fewer steps.
 func TestSymbolsAreFoundByWord(t *testing.T) {
 	searched := 0
 	for _, path := range machineFiles(t) {
