@@ -295,8 +295,8 @@ func (p *Page) backtrace(s *backtrace.Stack) {
 	p.html.Backtrace(&b)
 }
 
-// htmlRows returns the rows of a stack, valid until the next call. Unless known is set, the rows of
-// frames outside of the system have details.
+// htmlRows returns the rows of a stack, valid until the next call. If known is false, the rows have
+// the names of their modules, and rows of other kinds than html.System have details.
 func (p *Page) htmlRows(s *backtrace.Stack, same *verdict, known bool) []html.Row {
 	all := p.rows[:0]
 	for i := range s.Rows {

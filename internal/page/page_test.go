@@ -193,8 +193,8 @@ S`
 	return strings.ReplaceAll(log, "S", s)
 }
 
-// Every byte and every injection remains text in each field of a log, in file names and in process
-// keys.
+// In each field of a log, in file names and in process keys, every byte and every injection must be
+// shown as text.
 func TestNoFieldOfALogIsMarkup(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	key := regexp.MustCompile(`^(?s)(.*?) `)
@@ -228,7 +228,8 @@ func TestNoFieldOfALogIsMarkup(t *testing.T) {
 	}
 }
 
-// The pages are compared without style and script. UPDATE=1 writes the expected ones.
+// The pages are compared without style and script. With UPDATE=1, the test writes the expected
+// pages.
 func TestPagesOfCrashes(t *testing.T) {
 	crash := symbolize.New(symbolize.Options{Finders: []symbolize.Finder{buildid.NewTree("../../testdata/debug")}})
 	t.Cleanup(func() { crash.Close() })
@@ -263,8 +264,8 @@ func TestPagesOfCrashes(t *testing.T) {
 	}
 }
 
-// Values of a hexdict become buttons. If the hexdict began in an earlier line, the buttons are in
-// its footnotes.
+// Values of a hexdict must become buttons. If the hexdict began in an earlier line, the buttons
+// must be in its footnotes.
 func TestValuesOfAPage(t *testing.T) {
 	const head = "{{{module:0:a.out:elf:a0a1a2a3a4a5a6a7}}}\n{{{mmap:0x500000:0x1000:load:0:rx:0x400000}}}\n{{{mmap:0x501000:0x1000:load:0:rw:0x401000}}}\n"
 	page, text := pageOf(t, []byte(head+"regs {{{hexdict: A: 0x50018d B: 7 C: 0x5011dc D: 0x000050018d E: 0x1}}}\nregs {{{hexdict:\n A: 0x50018d B: 7\n C: 0x5011dc}}} end\n"),

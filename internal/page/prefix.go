@@ -6,7 +6,7 @@ import (
 	"github.com/symfilter/symfilter/filter"
 )
 
-// A prefixed is a filter.Line whose text has the same prefix before each of its lines.
+// A prefixed makes a copy of a filter.Line with a prefix before each line of its text.
 type prefixed struct {
 	line   filter.Line
 	prefix []byte

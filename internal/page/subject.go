@@ -11,18 +11,18 @@ import (
 	"github.com/symfilter/symfilter/internal/html"
 )
 
-// A subject is the frame that a backtrace is about, or the frame that names it.
+// A subject is the frame that a backtrace is about. Without such a frame, it holds only a title.
 type subject struct {
 	row   int // index in the stack's rows; -1 if the backtrace only has a title
 	title html.Detail
 	crash bool // a signal arrived here, or the function ended the program
 }
 
-// aboutOf returns the frame that a backtrace is about: the innermost own frame with a name, or else
-// without one. It skips functions that ran after the crash: signal handlers, and functions that end
-// a program. If all own frames are skipped or missing, the outermost system frame with a name gives
-// only the title. Without such a frame, aboutOf returns a frame of the handler, or any other frame
-// as the title.
+// aboutOf returns the frame that a backtrace is about: the innermost named frame outside of the
+// system, or else the innermost unresolved frame. It skips functions that ran after the crash:
+// signal handlers, and functions that end a program. If no such frame is left, the outermost system
+// frame with a name gives only the title. Without such a frame, aboutOf returns a frame of the
+// handler, or any other frame as the title.
 func aboutOf(s *backtrace.Stack, kinds []html.Kind) subject {
 	own, unnamed, known, handler, other := -1, -1, -1, -1, -1
 	returns, crash := false, false

@@ -32,8 +32,8 @@ func titles(t *testing.T, log string) []string {
 	return all
 }
 
-// Without debug files, the offsets of frames in their modules distinguish backtraces. The last line
-// of a report, which repeats its first frame, is not another backtrace.
+// Without debug files, the offsets of frames in their modules must distinguish backtraces. The last
+// line of a report, which repeats its first frame, must not count as another backtrace.
 func TestBacktracesWithoutNamesDifferByTheirPlaces(t *testing.T) {
 	log, err := os.ReadFile("../../testdata/asan.log")
 	if err != nil {

@@ -23,8 +23,8 @@ func (maps Maps) Replace(path string) (string, bool) {
 	return path, false
 }
 
-// Place returns the path on this machine of the file with this name in a program or a report.
-// If a map matches, it is the mapped name. Otherwise it is name below sysroot, or name itself
+// Place returns the path on this machine of a file that a program or a report names. If a map
+// matches, Place returns the mapped name. Otherwise it returns name below sysroot, or name itself
 // if sysroot is empty.
 func (maps Maps) Place(name, sysroot string) string {
 	name, mapped := maps.Replace(name)

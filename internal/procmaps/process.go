@@ -149,7 +149,8 @@ func (of *process) update(l *looker, overwritten map[*file]bool) bool {
 	return true
 }
 
-// adopt sets the files of mappings that have none to the results of find, unless the result is nil.
+// adopt calls find for each mapping whose file is missing, and sets the file to the result, unless
+// that is nil.
 func (of *process) adopt(find func(m *mapping) *file) {
 	copied := false
 	for i := range of.mappings {

@@ -35,7 +35,8 @@ const (
 	patience = 100 * time.Millisecond
 )
 
-// Processes are a program and its descendants. The methods are safe for concurrent use.
+// Processes tracks the mappings of a program and its descendants. The methods are safe for
+// concurrent use.
 type Processes struct {
 	mu      sync.Mutex
 	views   []view        // views of the last look

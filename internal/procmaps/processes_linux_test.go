@@ -108,8 +108,8 @@ func reread(p *Processes) {
 	p.await()
 }
 
-// At returns the file that the process has mapped at an address, even if another file has its path
-// by now. It returns no file if the mapping was replaced lately.
+// At must return the file that the process has mapped at an address, even if another file has its
+// path by now. It must return no file if the mapping was replaced lately.
 func TestAMappingIsThatOfItsFile(t *testing.T) {
 	dir := t.TempDir()
 	path := copied(t, dir, "x86_64.elf")
@@ -147,8 +147,8 @@ func TestAMappingIsThatOfItsFile(t *testing.T) {
 	}
 }
 
-// If an address is in no known mapping, At reads the maps again. It returns nothing for code in
-// memory that no file backs.
+// If an address is in no known mapping, At must read the maps again. It must return nothing for
+// code in memory that no file backs.
 func TestAMissingMappingIsLookedFor(t *testing.T) {
 	p := started(os.Getpid())
 	at := mapCode(t, copied(t, t.TempDir(), "x86_64.elf"), nil)
@@ -171,7 +171,7 @@ func TestAMissingMappingIsLookedFor(t *testing.T) {
 	}
 }
 
-// If processes have different code at an address, At returns nothing.
+// If processes have different code at an address, At must return nothing.
 func TestProcessesHaveToAgree(t *testing.T) {
 	dir := t.TempDir()
 	path := copied(t, dir, "x86_64.elf")
@@ -299,7 +299,7 @@ func TestOutputDoesNotWaitForALookThatHangs(t *testing.T) {
 }
 
 // On AArch64, pages may have 64 KiB. A mapping of code may then begin before its segment, and
-// contain code of the preceding segment.
+// contain code of the preceding segment. If two segments fit, or none, bias must fail.
 func TestBiasesWithLargePages(t *testing.T) {
 	f := &file{code: []object.Segment{
 		{Offset: 0x11370, Addr: 0x21370, FileSize: 0x4000},
@@ -368,7 +368,7 @@ func TestOwnMappingsNameTheFile(t *testing.T) {
 	}
 }
 
-// Addresses that are the same at each start of a program are marked as predictable.
+// Addresses that are the same at each start of a program must be marked as predictable.
 func TestAddressesThatAreNotRandomAreMarked(t *testing.T) {
 	testenv.Need(t, "cat")
 	for _, c := range []struct {
@@ -408,8 +408,8 @@ func TestAddressesThatAreNotRandomAreMarked(t *testing.T) {
 // noRandom is ADDR_NO_RANDOMIZE of linux/personality.h.
 const noRandom = 0x0040000
 
-// Processes in another mount namespace are marked as foreign: their paths may mean other files
-// here.
+// Processes in another mount namespace must be marked as foreign: their paths may lead to other
+// files here.
 func TestProcessesWithOtherFoldersAreMarked(t *testing.T) {
 	for _, flags := range []uintptr{0, unix.CLONE_NEWNS} {
 		cmd := exec.Command("cat")
@@ -467,7 +467,7 @@ func TestLinesOfMapsAreParsed(t *testing.T) {
 	}
 }
 
-// Reading the output also reads the maps.
+// A read of the output must also read the maps.
 func TestTheMapsAreReadWithTheOutput(t *testing.T) {
 	p := started(os.Getpid())
 	at := mapCode(t, copied(t, t.TempDir(), "x86_64.elf"), nil)
