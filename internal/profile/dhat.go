@@ -183,7 +183,8 @@ func (x *dhatIndex) learnFrame(text []byte) error {
 	return nil
 }
 
-// called returns the number of the frame that frame i called first, or -1.
+// called returns the number of the frame that frame i called, in the first stack with such a call;
+// -1 if there is none.
 func (x *dhatIndex) called(i int) int {
 	if i < 0 || i >= len(x.inner) || int(x.inner[i]) > len(x.frames) {
 		return -1

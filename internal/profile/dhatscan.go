@@ -21,7 +21,7 @@ const (
 	dhatBlock    = 256 << 10
 )
 
-// A dhatPart is a part of a DHAT file.
+// A dhatPart is the kind of a part into which the scanner cuts a DHAT file.
 type dhatPart uint8
 
 const (
@@ -120,8 +120,8 @@ func (s *dhatScanner) write(p []byte, final bool) error {
 	return s.give(p[text:i], dhatText, nil)
 }
 
-// give passes text, bytes that are only copied, and then b, whose kind is part, to s.part. Either
-// may be empty.
+// give calls s.part for text, whose bytes are only copied, and then for b, which is a part of the
+// given kind. It makes no call for an empty slice.
 func (s *dhatScanner) give(text []byte, part dhatPart, b []byte) error {
 	if len(text) > 0 {
 		if err := s.part(dhatText, text); err != nil {

@@ -8,15 +8,16 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// A dhatValue is one of a sample's values. It is made from a count in a program point.
+// A dhatValue is a type of the samples' values. Its values come from one of the counts in each
+// program point.
 type dhatValue struct {
 	key  string // key of the count in a point
 	kind stacks.ValueType
 }
 
-// values returns the values of the samples. If points have lifetimes, the values have the names of
-// Go's heap profiles, which viewers know, and similar names at the peak. Otherwise the file's units
-// are the names.
+// values returns the types of the samples' values. If points have lifetimes, the types have the
+// names in Go's heap profiles, which viewers recognize, and similar names for the peak. Otherwise
+// the names are the file's units.
 func (x *dhatIndex) values() []dhatValue {
 	if x.lifetimes {
 		return []dhatValue{
@@ -71,7 +72,7 @@ func (x *dhatIndex) stacks() (*stacks.Profile, error) {
 	return p, nil
 }
 
-// A dhatSampler makes samples of the points of a file.
+// A dhatSampler makes a sample from each program point of a DHAT file.
 type dhatSampler struct {
 	x         *dhatIndex
 	maker     *stackMaker

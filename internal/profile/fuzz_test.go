@@ -101,7 +101,7 @@ func FuzzJemalloc(f *testing.F) {
 	})
 }
 
-// grows fails the test if the work grows faster than the length of the text.
+// grows fails the test if the work of reading and printing data grows faster than its length.
 func grows(t *testing.T, data []byte) {
 	fuzztest.Growth(t, data, func(data []byte) {
 		if p, err := Read(bytes.NewReader(data), Options{}); err == nil {

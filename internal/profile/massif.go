@@ -321,7 +321,8 @@ func (out *massifWriter) indent(n int) []byte {
 	return out.b
 }
 
-// node begins the line of a node in out.b.
+// node appends the beginning of a node's line to out.b: the indentation, the number of children and
+// the size.
 func (out *massifWriter) node(level int, children, size uint64) {
 	out.b = append(strconv.AppendUint(append(out.indent(level), 'n'), children, 10), ": "...)
 	out.b = append(strconv.AppendUint(out.b, size, 10), ' ')

@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// stacks returns the stacks of the tree at the peak, or of the last tree. A report of
-// --xtree-memory has a tree for each type of value, and its samples have all types.
+// stacks returns the stacks of the tree at the peak, or of the last tree. In a report of
+// --xtree-memory, each tree has values of one type, and each sample has a value of every type.
 func (x *massifFile) stacks() (*stacks.Profile, error) {
 	if x.all != nil {
 		return x.all, nil
@@ -110,7 +110,8 @@ func (s *massifSampler) line(line []byte, n *massifNode) error {
 	return nil
 }
 
-// below returns the text by which stacks name a node without a frame.
+// below returns the name of a node without a frame, as stacks show it: at most 200 bytes of its
+// text, or only "below massif's threshold".
 func below(text []byte) string {
 	if bytes.Contains(text, []byte("below massif's threshold")) {
 		return "below massif's threshold"
@@ -131,7 +132,8 @@ func (s *massifSampler) begin(n *massifNode) {
 	}
 }
 
-// valueOfTree returns the value of a tree of --xtree-memory, whose root names it:
+// valueOfTree returns the type of the values in a tree of --xtree-memory. The root of the tree
+// names the type:
 //
 //	n13: 102592 totB : total allocated Bytes
 func valueOfTree(root *massifNode) (v stacks.ValueType, ok bool) {
@@ -146,7 +148,7 @@ func valueOfTree(root *massifNode) (v stacks.ValueType, ok bool) {
 	return v, true
 }
 
-// learnValue adds the value of a tree to x.values, unless it is known or x.values is full.
+// learnValue adds the type of a tree's values to x.values, unless x.values has the type or is full.
 func (x *massifFile) learnValue(root *massifNode) {
 	v, ok := valueOfTree(root)
 	if ok && !slices.Contains(x.values, v) && len(x.values) < maxMassifValues {
@@ -154,7 +156,7 @@ func (x *massifFile) learnValue(root *massifNode) {
 	}
 }
 
-// maxMassifValues bounds the values of a report; Valgrind's have six.
+// maxMassifValues bounds the types of values in a report; Valgrind's reports have six.
 const maxMassifValues = 16
 
 // end ends the open nodes from this level on. In a shown tree, a node with more bytes than its

@@ -42,7 +42,7 @@ func isPprof(head []byte) bool {
 	return known > 0
 }
 
-// A pprofProfile is the document of pprof's format.
+// A pprofProfile holds a profile in pprof's format, and implements document.
 type pprofProfile struct {
 	p stacks.Profile
 	m *memory

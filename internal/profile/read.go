@@ -65,7 +65,8 @@ var (
 	ErrTooLarge = errors.New("too large for the memory limit; raise the limit with --max-memory")
 	ErrCut      = errors.New("the profile is cut off")
 
-	// ErrNotPprof is for Options.PprofOnly. The error ends with the format, if symfilter knows it.
+	// Read wraps ErrNotPprof if Options.PprofOnly is set and the profile has another format. The
+	// message ends with that format, if symfilter recognizes it.
 	ErrNotPprof = errors.New("not a profile of pprof")
 )
 

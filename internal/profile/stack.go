@@ -8,7 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/stacks"
 )
 
-// Bytes of the parts of a profile, with the slack of growing slices and of maps.
+// Approximate memory of each part of a profile, in bytes, including the unused capacity of slices
+// and maps.
 const (
 	sampleSize   = 192
 	locationSize = 192

@@ -56,7 +56,7 @@ func (r *resolver) close() { r.objects.Close() }
 
 func (r *resolver) note(message string) { r.o.Report(message) }
 
-// A site holds the file of a mapping.
+// A site holds the object file of a mapping, and how the file is loaded.
 type site struct {
 	file   *report.Object
 	layout mapped.File

@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Locations that have a function keep it, and the others are looked up by build ID.
+// Locations that have a function must keep it. The other locations must be looked up by build ID.
 func TestNamedLocationsAreKept(t *testing.T) {
 	m := &pprof.Mapping{ID: 1, Start: 0x7f0000001000, Limit: 0x7f0000002000, Offset: 0x1000, File: "/missing/libledger.so", BuildID: "eecd138796b4297ca7ee7bb08854e1173fee4bff"}
 	bare := &pprof.Mapping{ID: 2, Start: 0x7f0000101000, Limit: 0x7f0000102000, Offset: 0x1000, BuildID: m.BuildID}
@@ -64,7 +64,7 @@ func TestNamedLocationsAreKept(t *testing.T) {
 	}
 }
 
-// The complete part of a cut profile is used, and the loss is reported.
+// The complete part of a cut profile must be used, and the loss must be reported.
 func TestCutProfiles(t *testing.T) {
 	heap := "heap profile: 1: 2 [1: 2] @ heapprofile\n1: 2 [1: 2] @ 0x10 0x20\n3: 4 [3: 4] @ 0x30"
 	jemalloc := "heap_v2/1\n  t*: 1: 2 [0: 0]\n@ 0x10 0x20\n  t*: 1: 2 [0: 0]\n@ 0x30\n  t*: 1:"

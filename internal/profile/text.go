@@ -24,7 +24,7 @@ const (
 	maxFrames  = 64 // frames of a listed stack
 )
 
-// A row is a function of the table, or the code of a file without names.
+// A row holds the sums for a line of the table: a function, or all unnamed code of an object file.
 type row struct {
 	name, file string
 	flat, cum  int64

@@ -91,8 +91,8 @@ type ownDocument interface {
 	rewrite(w io.Writer) error
 }
 
-// A named is a frame of the file, with the symbolizer's frames at its address if they add names or
-// lines.
+// A named holds a frame of the file, and the symbolizer's frames at the same address if they add
+// names or lines.
 type named struct {
 	raw    report.RawFrame
 	frames []symbolize.Frame // innermost first; none if they add nothing to the file

@@ -19,7 +19,7 @@ import (
 // default for a CPU profile.
 const defaultSeconds = 30
 
-// answerSlack is the time for the answer, after the time to measure.
+// answerSlack is how long Profile waits for the answer in addition to the time for measuring.
 const answerSlack = time.Minute
 
 // maxRefusal bounds the bytes that are read of the text of an HTTP error.
