@@ -8,8 +8,8 @@ const (
 	maxTextBytes = 32 << 20 // bytes of line lengths and file names in memory
 )
 
-// An asciiLines remembers which lines of source files are ASCII, and their lengths. The zero value
-// is ready for use.
+// An asciiLines caches the lengths of the lines of source files, and which lines are ASCII. The
+// zero value is ready for use.
 type asciiLines struct {
 	files map[string]*asciiFile
 	bytes int
@@ -18,8 +18,8 @@ type asciiLines struct {
 // An asciiFile has the length in bytes of each line, or -1 for a line that is not ASCII.
 type asciiFile []int32
 
-// asciiLines.has reports whether the line of p is known to be ASCII, and long enough for the
-// column.
+// asciiLines.has reports whether the line at p is known to be ASCII, and long enough to have the
+// column of p.
 func (a *asciiLines) has(r *Result, p place) bool {
 	if r.Text == nil {
 		return false

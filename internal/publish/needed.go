@@ -170,9 +170,9 @@ func (b *suppressionBlock) matches(r *Result, tool, extra string, frames []*find
 	return matchCalls(b.calls, len(frames), func(call string, n int) bool { return matchesFrame(r, call, frames[n]) })
 }
 
-// matchCalls reports whether the lines of a suppression, calls, match the beginning of a stack of n
-// frames. "..." matches any number of frames. Any other line matches the frame with index i if
-// matches(call, i) is true.
+// matchCalls reports whether the frame lines of a suppression match the beginning of a stack. calls
+// has the lines, and the stack has n frames. The line "..." matches any number of frames. Any other
+// line matches the frame with index i if matches(line, i) is true.
 func matchCalls(calls []string, n int, matches func(call string, n int) bool) bool {
 	if first := calls[0]; first != "..." && (n == 0 || !matches(first, 0)) {
 		return false // most suppressions fail here

@@ -34,7 +34,7 @@ type Result struct {
 	// not change the text. If Text is nil, no text is known.
 	Text func(file string) []byte
 
-	// Empty lists the inputs without the report that they should have.
+	// Empty lists the inputs that should have a report but have none.
 	Empty []string
 
 	SARIF SARIFOptions
@@ -146,7 +146,7 @@ func (r *Result) program(x *findings.Finding) string {
 	return "unknown"
 }
 
-// Bounds of texts, in characters: code hosts cut or refuse longer ones.
+// Bounds of texts, in characters: code hosts cut or refuse longer texts.
 const (
 	maxName  = 255
 	maxAbout = 1024

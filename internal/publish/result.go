@@ -313,8 +313,8 @@ const (
 // maxFrameBytes bounds the texts of frames in memory: 10,000 frames take about 5 MB.
 const maxFrameBytes = 16 << 20
 
-// again prints the JSON of a frame, which it has kept from an earlier call, or gets from print.
-// Findings share frames, which are most of a file.
+// again prints the JSON of a frame: the text kept from an earlier call, or else the output of
+// print, which it keeps. Most of a file consists of frames, and findings share them.
 func (s *sarif) again(f *findings.TraceFrame, where int, print func()) {
 	if len(s.buf) > bufferSize {
 		s.flush()

@@ -41,7 +41,7 @@ func identifier(s, empty string) string {
 	return s
 }
 
-// A tool has the ID, name and address of the documentation of a tool that finds errors.
+// A tool describes a tool that finds errors: its ID, its name, and the URL of its documentation.
 type tool struct{ id, name, uri string }
 
 var tools = [...]tool{

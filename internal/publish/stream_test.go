@@ -9,8 +9,8 @@ import (
 	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
-// A finding takes about 4 kB of output, which a printer must not keep: the number of allocations
-// for each finding is bounded.
+// A printer must not keep the output for a finding, about 4 kB. The number of allocations for each
+// finding must stay within a bound.
 func TestPrintersKeepNothingOfWhatTheyPrint(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	r := results()

@@ -83,8 +83,8 @@ type suppression struct {
 	wide  []string // frames, innermost first, if "..." among them may cover others
 }
 
-// A suppressions makes the lines of suppressions. It makes them again when needed, since keeping
-// them would take most of the memory.
+// A suppressions value makes the lines of suppressions. It makes the lines again when needed, since
+// keeping them would take most of the memory.
 type suppressions struct {
 	of    *Result
 	lines map[*findings.TraceFrame]suppressionLines // lines of frames used before
@@ -94,20 +94,22 @@ type suppressions struct {
 
 	nameless bool // an own function has a name, but no linkage name
 
-	// Scratch memory: lines of the current suppression and of another suppression, and sums.
+	// Scratch memory: the lines of the current suppression and of another one, and the result of
+	// sums.
 	own, other stackLines
 	hashes     []uint64
 }
 
-// A stackLines has the lines of a suppression's stack, by name and by object file. named is set if
-// one of the names is an own function. Without such a name, a suppression by object files would
-// hide too much.
+// A stackLines has the lines of a suppression's stack twice: with function names, and with object
+// files. named is set if one of the names is an own function. Without such a name, a
+// suppression by object files would hide too much.
 type stackLines struct {
 	names, objects []string
 	named          bool
 }
 
-// A suppressionLines has the lines of an own frame, by name and by object file.
+// A suppressionLines has two lines for an own frame: one with its name, and one with its object
+// file.
 type suppressionLines struct {
 	name, object string
 	named        bool
@@ -129,8 +131,9 @@ func (p *suppressions) sums(s *suppression, frames []string) []uint64 {
 	return p.hashes
 }
 
-// isFirst reports whether no earlier suppression has the frames of s, and no other suppression has
-// a prefix of them. Such a prefix covers s: Valgrind compares only the frames of a suppression.
+// isFirst reports whether no other suppression covers s, and no earlier suppression has the same
+// frames. A suppression whose frames are a prefix of the frames of s covers s: Valgrind compares
+// only the frames of a suppression.
 func (p *suppressions) isFirst(s *suppression, frames []string) bool {
 	for n, sum := range p.sums(s, frames) {
 		other := p.known[sum]

@@ -46,8 +46,8 @@ func builds(t *testing.T, n int) (names []string) {
 	return names
 }
 
-// A server that hangs delays a report once, however many objects wait for it. The report may name
-// them all at the beginning or one after the other.
+// A server that hangs must delay a report only once, however many objects wait for the server. The
+// report may name the objects all at the beginning, or one after the other.
 func TestAReportWaitsOnce(t *testing.T) {
 	const wait = 2 * time.Second
 	for _, n := range []int{1, 2, 3, 6} {
@@ -178,7 +178,8 @@ func TestFilesStayOpenForTheNextReport(t *testing.T) {
 	}
 }
 
-// Each name in a report leads to an object file or to a reason why there is none.
+// For each name in a report, Named must return an open object file, or the reason why the file
+// cannot be used.
 func TestObjectsAreRegularELFFilesWithCode(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text")
@@ -221,7 +222,7 @@ func TestObjectsAreRegularELFFilesWithCode(t *testing.T) {
 	}
 }
 
-// Frames without a name are counted by the path of their object file.
+// Missing must count frames without a name by the path of their object file.
 func TestMissingCountsByPath(t *testing.T) {
 	var m Missing
 	f := &Object{Path: "/lib/a.so"}

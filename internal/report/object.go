@@ -166,8 +166,8 @@ func (all *Objects) Changed(most int) bool {
 	return false
 }
 
-// openers open files of this machine, and return their states, which identify their contents: see
-// [access.BuildID].
+// openers opens files of this machine, and returns the states of files. A state identifies a file's
+// contents: see [access.BuildID].
 type openers interface {
 	OpenUnpacked(path, where string) (*buildid.File, error)
 	StateOf(info fs.FileInfo) string
@@ -281,8 +281,8 @@ func Covers(segments []object.Segment, addr uint64) bool {
 	return false
 }
 
-// Maps yields the elements that map the loaded segments of f at a load bias, as the module with
-// this number.
+// Maps yields a markup element for each loaded segment of f, mapped with the given load bias.
+// module is the module's number in the elements.
 func (f *Object) Maps(module, bias uint64) iter.Seq[markup.MMap] {
 	return func(yield func(markup.MMap) bool) {
 		for i := range f.Loads {

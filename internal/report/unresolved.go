@@ -46,7 +46,7 @@ func (m *Missing) Add(u symbolize.Unresolved) {
 	known.ID, known.Err = u.ID, u.Err
 }
 
-// Unresolved returns an entry for this number of frames of f that have no names. The reason is
+// Unresolved returns an entry for the given number of frames in f that have no name. The reason is
 // f.Err or, if that is nil, err.
 func (f *Object) Unresolved(frames int64, err error) symbolize.Unresolved {
 	if f.Err != nil {
