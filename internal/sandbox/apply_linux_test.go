@@ -123,7 +123,7 @@ func age() error {
 	return raw(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
 }
 
-// A worker calls functions in one thread.
+// A worker calls a function in its own thread, and waits until the function returns.
 type worker func(func())
 
 func newWorker() worker {

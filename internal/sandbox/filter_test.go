@@ -87,7 +87,8 @@ func TestTheFilterFindsTheVerdictOfEachCall(t *testing.T) {
 	}
 }
 
-// Processes other than the child and this process may get SIGWINCH, but no other signal.
+// The filter must refuse signals to processes other than the child and this process, except
+// SIGWINCH.
 func TestFilterWithAChild(t *testing.T) {
 	filter, err := program(Policy{Child: 77})
 	if err != nil {

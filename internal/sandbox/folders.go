@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Caches are the folders of the caches of a run. With MakeIndex or MakeDownloads, Folders makes
-// a missing folder, since a folder made later is not writable.
+// Caches has the cache folders of a run. With MakeIndex or MakeDownloads, Folders makes a missing
+// folder, since a folder made later is not writable.
 type Caches struct {
 	Index, Downloads         string // empty: none
 	MakeIndex, MakeDownloads bool

@@ -34,8 +34,8 @@ const (
 	verdictCount
 )
 
-// A calls is a range of system calls, both ends included. Ranges include unneeded calls in
-// between: the kernel translates a filter with fewer ranges faster when the process starts.
+// calls is a range of system calls, both ends included. A range includes unneeded calls in between:
+// the kernel translates a filter with fewer ranges faster when the process starts.
 type calls struct{ first, last uint16 }
 
 // denied and the architecture's deniedHere list calls that no part of this process needs. A
@@ -206,7 +206,7 @@ const tioclinux = 0x541c
 // fiosetown is FIOSETOWN of asm-generic/sockios.h.
 const fiosetown = 0x8901
 
-// A span is a range of calls with one verdict, up to the next span.
+// A span is a range of calls with the same verdict. It ends before the first call of the next span.
 type span struct {
 	first uint32
 	verdict
@@ -250,7 +250,7 @@ func program(policy Policy) ([]unix.SockFilter, error) {
 	return append(p.filter, p.tails...), nil
 }
 
-// A plan is an unfinished filter.
+// A plan holds the parts of a filter that is being made.
 type plan struct {
 	filter []unix.SockFilter
 	tails  []unix.SockFilter // instructions of the verdicts

@@ -119,8 +119,8 @@ func TestADeviceThatIsUnpluggedIsReadAgain(t *testing.T) {
 	}
 }
 
-// A new device gets its mode a moment after it appears, so a missing permission is reported only if
-// it lasts.
+// A missing permission must be reported only if it lasts: a new device gets its mode a moment after
+// it appears.
 func TestAPortThatStaysLockedIsReported(t *testing.T) {
 	r := newReading(t, filepath.Join(t.TempDir(), "ttyUSB0"))
 	device := plug(t, r.port.path)
@@ -147,8 +147,8 @@ func TestAPortThatStaysLockedIsReported(t *testing.T) {
 	r.want(t, "> ")
 }
 
-// If a port does not appear in time, Read returns an error that lists the existing ports. For a
-// port that was open before, Read waits without a limit.
+// If a port does not appear in time, Read must return an error that lists the existing ports. For a
+// port that was open before, Read must wait without a limit.
 func TestAPortThatIsNeverThereIsGivenUp(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ttyUSB0")
 	tries := 0

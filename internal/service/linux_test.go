@@ -17,7 +17,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The time in a reload's message is from CLOCK_MONOTONIC: systemd compares it with the time at
+// The time in a reload's message must be from CLOCK_MONOTONIC: systemd compares it with the time at
 // which it sent SIGHUP.
 func TestReloadsHaveTheTimeOfTheSystemsClock(t *testing.T) {
 	// also tests abstract names
@@ -44,7 +44,7 @@ func TestReloadsHaveTheTimeOfTheSystemsClock(t *testing.T) {
 	}
 }
 
-// A receiver that does not read blocks a message for a second at most.
+// If the receiver does not read, sending a message must fail after sendTime, one second.
 func TestAManagerThatDoesNotReadIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	_, m := notifySocket(t, "")
@@ -121,7 +121,7 @@ func activated(kind string) (string, error) {
 			fmt.Fprintf(&out, "%s=%s remains\n", name, v)
 		}
 	}
-	// A later child process does not get the sockets.
+	// A child process that is started later must not inherit the sockets.
 	open, err := exec.Command("sh", "-c", "ls /proc/$$/fd").Output()
 	if err != nil {
 		return "", err

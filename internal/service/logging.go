@@ -52,7 +52,7 @@ func newHandler(w io.Writer, format *FormatVar, level slog.Leveler, journal bool
 	return h
 }
 
-// A formatHandler has a handler for each format, and uses the current one.
+// A formatHandler passes each record to the handler for the current format.
 type formatHandler struct {
 	format *FormatVar
 	all    map[Format]slog.Handler

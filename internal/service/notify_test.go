@@ -49,7 +49,8 @@ func text(err error) string {
 	return err.Error()
 }
 
-// Connect removes its variables from the environment, so a second call finds no service manager.
+// Connect must remove its variables from the environment. A second call must then find no service
+// manager.
 func TestOtherProgramsDoNotTakeThemselvesForTheService(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "/run/notify")
 	t.Setenv("WATCHDOG_USEC", "2000000")
