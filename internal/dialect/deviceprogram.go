@@ -51,8 +51,8 @@ var (
 // programMarks are the marks in lines that may have no address.
 var programMarks = [...][]byte{zephyrMark, gnuBuildIDMark}
 
-// A ProgramSearch finds the lines with facts about a device's program but without an address, in
-// one block of a log. The zero value is ready for use; each block needs a new one.
+// A ProgramSearch finds the lines of one block of a log that have a fact about a device's program,
+// but no address. The zero value is ready for use. Each block needs a new ProgramSearch.
 type ProgramSearch struct {
 	// 1 plus the offset of each mark's next occurrence; 0: not known
 	next [len(programMarks)]int

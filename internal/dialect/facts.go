@@ -14,7 +14,8 @@ const (
 	maxFactModules = 4096    // modules with a build ID or a base
 	maxFactBytes   = 2 << 20 // bytes of the names in all mappings and modules
 	maxMapGap      = 64      // lines of other writers between two mappings in a list
-	// lines without a fact after which facts are forgotten, since another process may write now
+	// number of lines without a fact after which a Reader forgets its facts: another process may
+	// write now
 	FactLines = 10000
 )
 
@@ -38,7 +39,7 @@ type Map struct {
 	FirstCode bool
 }
 
-// A ModuleFact holds the facts about a module outside of its frames.
+// A ModuleFact holds the facts about a module from lines that are not frames.
 type ModuleFact struct {
 	Name string // path, or file name without folders
 	ID   buildid.ID
@@ -145,9 +146,9 @@ func (f *Facts) ForgetMaps() {
 	f.SetMapsOf(0, false)
 }
 
-// AgeMaps marks the maps as old unless the log has maps after the end of a trace; last is the
-// number of the trace's last line. The next trace may belong to another process, so several of its
-// frames together must prove old maps.
+// AgeMaps marks the maps as old if all of them precede the end of a trace, whose last line has the
+// number last. The next trace may belong to another process: then several of its frames together
+// must prove old maps.
 func (r *Reader) AgeMaps(last int64) {
 	if r.facts.mapAt <= last {
 		r.facts.SetMapsOf(r.facts.process, len(r.facts.maps) > 0)
@@ -176,8 +177,8 @@ func (f *Facts) AddMap(m Map) {
 	f.changes++
 }
 
-// AddModule adds a module within the limits. It replaces a module whose path has the same last
-// part, unless m only repeats that the module is the program.
+// AddModule adds a module within the limits. It replaces an earlier module with the same file name.
+// If m only repeats that this module is the program, the earlier facts stay.
 func (f *Facts) AddModule(m ModuleFact) {
 	if m.Main && m != f.main {
 		f.main = m
@@ -272,7 +273,8 @@ func (f *Facts) Paths() (all []string) {
 	return slices.Compact(all)
 }
 
-// PathOf returns the only path with this name among mapped code that was not deleted, or "".
+// PathOf returns the path of the mapped code file with this name, ignoring deleted files. It
+// returns "" if no path or several paths have the name.
 func (f *Facts) PathOf(name string) (found string) {
 	for i := range f.maps {
 		if m := &f.maps[i]; m.Code && !m.Deleted && path.Base(m.Path) == name && m.Path != found {

@@ -25,7 +25,8 @@ var registers = Dialect{
 	Sample: "E: Faulting instruction address (r15/pc): 0x000004b2",
 }
 
-// A register is the meaning of a value after the name of a register or of another address.
+// A register describes the name of a register or of another address: how the value after the name
+// is read.
 type register struct {
 	call Call
 	ok   bool // the value may be a code address

@@ -45,9 +45,9 @@ var beforeAddress = [256]bool{' ': true, '\t': true, '\n': true, ']': true, '<':
 // for a number with the prefix 0x. It is a multiple of shortNumber.
 const numberStep = 512
 
-// nextLong returns the offset of the first number of at least eight digits in b[at:to] that may be
-// an address, with or without a prefix. It ignores digits before b[first]. If there is no such
-// number, long is next. The caller continues the search at next.
+// nextLong returns, as long, the offset of the first number of at least eight digits in b[at:to]
+// that may be an address, with or without a prefix. It ignores digits before b[first]. The caller
+// continues the search at the offset next. If there is no such number, both results are next.
 //
 // Wherever a number of eight digits begins, it fills the first or last four bytes of a group of
 // eight bytes.

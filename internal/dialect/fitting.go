@@ -99,12 +99,12 @@ func (f *fits) grammarsOf(set uint64) (all grammarSet) {
 	return all
 }
 
-// allTables returns the tables of all dialects except the ones on demand. Readers share these
+// allTables returns the tables of all dialects except dialects on demand. Readers share these
 // tables.
 var allTables = sync.OnceValue(func() *tables { return tablesOf(nil) })
 
 // tablesOf returns the tables of the dialects with the given names. A nil list of names selects all
-// dialects except the ones on demand.
+// dialects except dialects on demand.
 func tablesOf(only []string) *tables {
 	t := &tables{headers: allHeaders()}
 	for i := range t.headers {
@@ -159,8 +159,9 @@ func (r *Reader) load() {
 }
 
 // MayMatch reports whether a frame, or an element of markup, may be at the mark at offset mark of
-// b. A mark is one that [Reader.LineAt] describes, or "\n0x". b is one or more whole lines. r need
-// not read a line if MayMatch returns false for all its marks, unless [Reader.Wants] returns true.
+// b. The mark is "\n0x", or one of the marks described at [Reader.LineAt]. b is one or more whole
+// lines. If MayMatch returns false for all marks of a line, r need not read the line unless
+// [Reader.Wants] returns true.
 func (r *Reader) MayMatch(b []byte, mark int) bool {
 	if r.tables == nil {
 		r.load()

@@ -41,8 +41,8 @@ func eachAnchor(line []byte, do func(a anchor, at int)) {
 	}
 }
 
-// trying returns a copy of t that rejects an anchor only by the sets direct and back, on which the
-// grammars rely.
+// trying returns a copy of t that rejects anchors only by the byte sets direct and back. Grammars
+// rely on these two sets.
 func (t *tables) trying() *tables {
 	slow := *t
 	for a := range slow.of {

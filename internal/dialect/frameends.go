@@ -13,14 +13,14 @@ type frameEnds struct {
 	keys  uint64                       // the last Frame.Key
 }
 
-// A frameEnd is the text after the address of a frame, with its parsed fields. Their offsets count
-// from the start of the text.
+// A frameEnd is the text after the address of a frame, with its parsed fields. Offsets in the
+// fields count from the start of the text.
 type frameEnd struct {
 	text []byte
 	name Span // text that the function replaces
 	place
 	key uint64 // see Frame.Key; 0 if the end has no build ID
-	// a line "    #N 0xADDRESS" with this end is a frame of a sanitizer, and nothing else
+	// set if a line of "    #N 0xADDRESS" and this text can only be a frame of a sanitizer
 	alone bool
 }
 

@@ -56,7 +56,8 @@ func matchGDB(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// gdbFrame adds a frame without the edits of its line.
+// gdbFrame adds a frame, without edits. If module is nil, the frame is in the program, or its
+// module is on the next line: see [Frame.Continue].
 func (r *Reader) gdbFrame(l *Line, number int, addr uint64, name, module []byte) *Frame {
 	f := l.frame()
 	f.Number = number

@@ -119,8 +119,8 @@ func (r *Reader) symbolOfGlibc(f *Frame, b []byte, at int) (to int, group, ok bo
 	return open, true, f.inParentheses(b[open+1 : to-1])
 }
 
-// moduleOfGlibc sets Start and the module of f, whose path ends at to. It returns false if the text
-// is not a frame.
+// moduleOfGlibc sets the field Start and the module of f, from the path at the end of b[:to]. It
+// returns false if the text is not a frame.
 func (r *Reader) moduleOfGlibc(f *Frame, b []byte, to int, group bool) bool {
 	f.Start = pathBefore(b, to)
 	if to > 1 && b[to-1] == ' ' && bytes.IndexByte([]byte(":]|"), b[to-2]) >= 0 { // a log prefix

@@ -98,9 +98,9 @@ func kernelCall(b []byte, at int) (call Call, unsure, ok bool) {
 	return Return, unsure, last == 0 || bytes.IndexByte([]byte("]>:;"), b[last-1]) >= 0
 }
 
-// ofKernel marks f, a register's value, as a kernel address, if the value may be one and the log is
-// from Linux. It clears f.Addr: if the kernel was relocated, the value is not an address in the
-// file.
+// ofKernel marks f, the frame for a register's value, as a possible frame of the kernel. It does so
+// only if the value may be a kernel address and the log names a Linux kernel. It clears f.Addr: if
+// the kernel was relocated, the value is not an address in the file.
 func (r *Reader) ofKernel(f *Frame) {
 	if f.Value>>48 != kernelHalf {
 		return

@@ -9,16 +9,17 @@ package dialect
 // AArch64 kernels list the code after the stack.
 const maxToCode = 96
 
-// awaitCode makes f, the frame of an instruction in the current line, await the next line of code.
+// awaitCode makes takeCode assign the next code to f, the frame of an instruction in the current
+// line. The next maxToCode lines are read for that.
 func (r *Reader) awaitCode(f *Frame) {
 	f.Listed = new(Code)
 	r.kernel.code, r.kernel.codeAt = f.Listed, r.number
 	r.openUntil(windowTrace, r.number+maxToCode)
 }
 
-// takeCode assigns the code in text to the frame that awaits code, and reports whether there is one
-// in the last maxToCode lines. Afterwards, no frame awaits code. takeCode does not assign code in
-// past lines.
+// takeCode parses the code in text, and assigns it to the frame that awaits code. It returns true
+// if a frame in the last maxToCode lines awaits code. Afterwards, no frame awaits code. For past
+// lines, takeCode assigns nothing and returns false.
 func (n *kernelLog) takeCode(text []byte, line int64, inPast bool) bool {
 	awaited := n.code
 	n.code = nil

@@ -18,7 +18,8 @@ type Kernel struct {
 
 const maxRelease = 64 // bytes: __NEW_UTS_LEN of Linux
 
-// Named returns k, or the kernel of earlier lines if the log has not named k.
+// Named returns k if the log has named k's release. Otherwise it returns the kernel of earlier
+// lines, or k if there is none.
 func (k *Kernel) Named() *Kernel {
 	if k.Release == "" && k.before != nil {
 		return k.before
@@ -53,8 +54,8 @@ type kernelLog struct {
 func (n *kernelLog) forget() { *n = kernelLog{texts: n.texts} }
 
 // of returns the Kernel of a frame in the line with this number. before is the text before the
-// frame. If it is the title of a report, the frame gets a new Kernel, since a later line names the
-// kernel of the report.
+// frame. If before has the title of a report, the frame gets a new Kernel: a later line of the
+// report names this kernel.
 func (n *kernelLog) of(before []byte, line int64) *Kernel {
 	if n.named != nil && line-n.at > FactLines {
 		n.named = nil
@@ -72,7 +73,7 @@ func (n *kernelLog) of(before []byte, line int64) *Kernel {
 }
 
 func (r *Reader) kernelOf(before []byte) *Kernel {
-	// after a restart windows may be open although the past is unread
+	// after a restart, windows may be open although the earlier lines have not been read
 	if !r.Wants(r.number) || r.kernel.named == nil {
 		r.readPast()
 	}
@@ -146,8 +147,8 @@ func (n *kernelLog) namedAfter(line int64) bool {
 	return n.named != nil && n.named.Release != "" && line < n.at
 }
 
-// isNamed reports whether a line with only this release would change nothing. Many reports repeat
-// the release without a build ID.
+// isNamed reports whether a line that has this release, and no build ID, adds nothing to what is
+// known about the kernel. Many reports repeat the release in this way.
 func (n *kernelLog) isNamed(release []byte) bool {
 	k := n.named
 	return k != nil && k.before == nil && k.Release == string(release) && k.Release == n.texts.release && k.ID == n.texts.id

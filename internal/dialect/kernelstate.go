@@ -4,7 +4,8 @@ import "github.com/symfilter/symfilter/buildid"
 
 // A savedKernel is the JSON form of a kernelLog.
 type savedKernel struct {
-	// line that named the kernel, or its first frame; 0: no kernel is known
+	// number of the line that named the kernel, or else of the line with its first frame; 0: no
+	// kernel is known
 	At      int64  `json:"at"`
 	Release string `json:"release,omitempty"` // release last named in the log
 	ID      string `json:"id,omitempty"`

@@ -123,8 +123,8 @@ func (p *bare) set(text []byte) bool {
 	return len(p.cuts) > 0
 }
 
-// behind converts an offset in the bare line to the offset in the whole line, before any sequences
-// removed there.
+// behind converts an offset in the bare line to the offset in the whole line. If escape sequences
+// were removed at that offset, the result is the offset at which they begin.
 func (p *bare) behind(at int) int {
 	i := sort.Search(len(p.cuts), func(i int) bool { return p.cuts[i].at >= at })
 	if i == 0 {
@@ -133,8 +133,8 @@ func (p *bare) behind(at int) int {
 	return at + p.cuts[i-1].total
 }
 
-// of converts the offset of a byte in the bare line to the offset of this byte in the whole line,
-// after any sequences removed there.
+// of converts the offset of a byte in the bare line to the offset of the same byte in the whole
+// line. If escape sequences were removed before the byte, the result is the offset after them.
 func (p *bare) of(at int) int { return p.behind(at+1) - 1 }
 
 // span returns the Span of s in the whole line, without sequences at its ends.
@@ -145,8 +145,8 @@ func (p *bare) span(s Span) Span {
 	return Span{p.of(s.From), p.behind(s.To)}
 }
 
-// restore makes l refer to the whole line again, after l was read from the bare line p. It sets the
-// text of l to text, and adjusts all offsets.
+// restore sets the text of l to text, the whole line, after l was read from the bare line p. It
+// converts the offsets in l from the bare line to the whole line.
 func (p *bare) restore(l *Line, text []byte) {
 	l.Text, l.MapStart = text, p.behind(l.MapStart)
 	for i := range l.Frames {

@@ -103,8 +103,8 @@ func (p *producers) forget() {
 	p.kernel.forget()
 }
 
-// NewReader returns a Reader for the named dialects. A nil list selects all dialects except the
-// ones on demand.
+// NewReader returns a Reader for the named dialects. A nil list selects all dialects except
+// dialects on demand.
 func NewReader(only []string) *Reader {
 	r := &Reader{only: only}
 	r.Reset()
@@ -126,9 +126,9 @@ func (r *Reader) Reset() {
 // it.
 func (r *Reader) Line(text []byte, number int64) *Line { return r.LineAt(text, number, -1) }
 
-// LineAt is Line for a line whose first mark is at offset mark, and accepted by [Reader.MayMatch];
-// -1: no mark is known. A mark is at the byte before "0x" or "ip", or at the first byte of "pc ",
-// "PC=" or another anchor. At the start of the line, it is at "0x" itself. If [Reader.Wants]
+// LineAt is Line for a line whose first mark accepted by [Reader.MayMatch] is at offset mark. If
+// mark is -1, no mark is known. A mark is at the byte before "0x" or "ip", or at the first byte of
+// "pc ", "PC=" or another anchor. At the start of the line, it is at "0x" itself. If [Reader.Wants]
 // returns true, mark is ignored.
 func (r *Reader) LineAt(text []byte, number int64, mark int) *Line {
 	r.load()
@@ -298,8 +298,8 @@ func (r *Reader) inWindow(w window) bool {
 // Facts returns the log's facts about the process. Later lines change them.
 func (r *Reader) Facts() *Facts { return &r.facts.Facts }
 
-// Quota returns the log's Quota. Each line with a frame, or for which [Reader.Wants] returns true,
-// adds to it. Reset does not change it.
+// Quota returns the log's Quota. The Reader adds the bytes of each line that has a frame, or for
+// which [Reader.Wants] returns true. Reset does not change the Quota.
 func (r *Reader) Quota() *Quota { return &r.quota }
 
 // frame adds an empty frame to l.

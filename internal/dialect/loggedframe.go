@@ -56,14 +56,15 @@ type Frame struct {
 // contains it.
 type LoggedPlace struct {
 	// Module is the module's name in the line: a path, a name, or the name by which a program was
-	// called. It is empty if the line has none. ID is its build ID, or zero if neither this line
-	// nor an earlier one has it.
+	// called. It is empty if the line names no module. ID is the module's build ID, from this line
+	// or an earlier one, or zero.
 	Module string
 	ID     buildid.ID
 	Prefix buildid.ID // first bytes of the module's build ID, if ID is unknown
 
-	// Program is set if the line has no module because the frame is in the program itself, or its
-	// address is not in code. Deleted is set if the file at the path was deleted.
+	// Program is set if the line names no module for one of two reasons: the frame is in the
+	// program itself, or the address is not in code. Deleted is set if the file at the module's
+	// path was deleted.
 	Program, Deleted bool
 
 	Kind       Number
@@ -88,8 +89,8 @@ type LoggedPlace struct {
 // used.
 type Proof struct {
 	Process uint64 // number of the process in a log of several processes; 0 if not in the line
-	// number of the process that has logged the line; 0 if the line does not have it, or no known
-	// maps need it
+	// ID of the process that has logged the line, which is compared with the process of the maps; 0
+	// if the line does not have it, or if no maps are known or expected
 	PID uint64
 
 	// Key is equal in all frames of a Reader with the same module, build ID, Kind, Value and Call.

@@ -31,8 +31,8 @@ func (h *history) lastLines(n int64) []byte {
 	return WithoutColors(h.Past(n))
 }
 
-// unread returns the number of earlier lines that have not been read, neither by the Reader nor in
-// a search for headers. It counts only lines after the given one.
+// unread returns the number of lines between the line numbered to and the current line that are
+// still unread. Such lines were read neither by the Reader nor in a search for headers.
 func (h *history) unread(to int64) int64 { return h.number - max(h.pastAt-1, h.readTo, to) - 1 }
 
 // follows reports whether the previous line has a frame, or meets the given condition.

@@ -22,8 +22,8 @@ type MarkBytes struct {
 	kinds  [1 << 13]uint8 // by hashOf: notMark, blankMark or otherMark
 }
 
-// Kinds of three-byte strings. A string that has the hash of a mark has the mark's kind, too, even
-// if it is not a mark: one in 300 other strings does.
+// Kinds of three-byte strings. The kind is looked up by a hash of the string. So one in 300 strings
+// that are not marks has the kind of a mark with the same hash.
 const (
 	notMark   = 0
 	blankMark = 1 // blank0x
@@ -113,8 +113,9 @@ const (
 // blank0x is the mark of most numbers, as a three-byte number.
 const blank0x = ' ' | '0'<<8 | 'x'<<16
 
-// setNear makes the tables for Prefilter, which examines 16 digits of a number and two bytes after
-// them. After more digits, a colour or a second blank, no grammar is rejected.
+// setNear makes the tables for Prefilter, which examines at most 16 digits of a number and the two
+// bytes after them. Prefilter rejects no grammar if these two bytes begin with a further digit,
+// have a colour, or end with a second blank.
 func (f *fits) setNear() {
 	f.nearNext, f.nearThen = f.next, f.then
 	for _, c := range []byte("0123456789abcdefABCDEF\x1b") {

@@ -20,8 +20,8 @@ var numberMarks = func() *MarkBytes {
 	return marks
 }()
 
-// numbersOf returns steps with the marks of b[from:], and with every 16th other offset if more is
-// set.
+// numbersOf returns steps with the marks of numbers in b[from:]. If more is set, it also returns
+// all offsets in b that are multiples of 16.
 func numbersOf(b []byte, from int, more bool) (steps []Step) {
 	for at := from; at < len(b); at += 64 {
 		s := Step{At: at - from}
@@ -50,9 +50,9 @@ func prefiltered(r *Reader, b []byte, from int, more bool) map[int]bool {
 	return all
 }
 
-// otherWord reports whether all grammars that may match at mark require another word before the
-// number. Prefilter may then reject the number, although MayMatch does not: MayMatch does not
-// examine words.
+// otherWord reports whether each grammar that may match at mark requires a word before the number,
+// and b has another word there. Prefilter may then reject the number, although MayMatch does not:
+// MayMatch does not examine words.
 func otherWord(r *Reader, b []byte, mark int) bool {
 	f, at := &r.of[anchor0x], mark+1
 	_, blanks := f.bytes(b, at)

@@ -21,7 +21,7 @@ type Quota struct {
 	total int64 // all steps so far
 }
 
-// Add adds the steps for n further bytes of the log.
+// Add grants the steps for n further bytes of the log.
 func (q *Quota) Add(n int) { q.used = max(0, q.used-n*StepsPerByte) }
 
 // Spend deducts n steps, even if fewer are left.
@@ -33,7 +33,7 @@ func (q *Quota) Spend(n int) {
 // Opened deducts the steps for opened files, and for checks whether files were replaced.
 func (q *Quota) Opened(opened, looked int) { q.Spend(opened*stepsPerOpen + looked*stepsPerStat) }
 
-// Steps returns all steps so far.
+// Steps returns the number of steps spent so far.
 func (q *Quota) Steps() int64 { return q.total }
 
 // Left returns the steps left for searches, which may be negative.

@@ -43,8 +43,8 @@ func (r *Reader) State() State {
 	return s
 }
 
-// Mark sets s to the state of r without Until. It takes a few nanoseconds, and is called for each
-// line with a frame.
+// Mark sets s to the state of r, but sets s.Until to nil. It takes a few nanoseconds, and is called
+// for each line with a frame.
 func (r *Reader) Mark(s *State) {
 	s.Number, s.ReadTo, s.PastAt, s.FrameAt = r.number, r.readTo, r.pastAt, r.frameAt
 	s.HoldsUntil, s.Until = r.holdsUntil, nil

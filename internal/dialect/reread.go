@@ -48,8 +48,8 @@ func (p *producers) areSilent(line int64) bool {
 		p.device == (deviceFault{}) && p.envoy == (envoyObject{}) && p.clickHouseSignal == 0 && p.jvmFrame < line && p.goSignal == 0
 }
 
-// Silent reports whether f has no fact about a module of a frame. The beginning of a trace, which
-// Dart and Android mark with the same line, is not such a fact.
+// Silent reports whether f has no fact that helps to locate a frame. It ignores the beginning of a
+// trace, which Dart and Android mark with the same line.
 func (f *Facts) Silent() bool {
 	if len(f.maps) > 0 || f.process != 0 || f.old || f.main != (ModuleFact{}) || f.program != (Program{}) {
 		return false

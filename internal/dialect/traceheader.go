@@ -8,7 +8,7 @@ import (
 )
 
 // A header is a text before or after the frames of a trace, usually on a line without a frame. It
-// opens windows, or a fact about the process follows it.
+// opens windows for the frames, or it introduces a fact about the process.
 type header struct {
 	text  string
 	bytes []byte // text

@@ -15,11 +15,11 @@ type flow struct {
 	table    bool // the target is in a table
 }
 
-// Jumps returns the offsets outside of code to which code may jump. If it cannot find all of them,
-// all is false and beyond is nil: code has a jump to a computed address, or an instruction that is
-// cut off or, on x86-64, unknown. tables is set if code jumps through the table of a switch
-// statement. The targets in the table are in the same function, but perhaps not in code. Data
-// between instructions is decoded as instructions.
+// Jumps returns the offsets outside of code to which code may jump. If Jumps cannot find all of
+// them, all is false and beyond is nil. The reason is a jump to a computed address, an instruction
+// that is cut off, or on x86-64 an unknown instruction. tables is set if code jumps through the
+// table of a switch statement. The targets in the table are in the same function, but perhaps not
+// in code. Data between instructions is decoded as instructions.
 func Jumps(machine Machine, code []byte) (beyond []int, tables, all bool) {
 	var x86 x86asm.Inst // the previous instruction
 	before := uint32(0) // the previous instruction on other machines
