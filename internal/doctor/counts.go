@@ -18,7 +18,7 @@ import (
 
 const (
 	maxRemember = 4096 // unresolved modules remembered for all inputs
-	// bytes of these modules' names: a name in a log may have several KiB
+	// bytes of the names of all remembered modules: a name in a log may have several KiB
 	maxNameBytes = 1 << 20
 	maxListed    = 4  // modules that the summary names
 	maxBases     = 16 // bases of files, of all inputs
@@ -38,7 +38,7 @@ type Counts struct {
 	taken  map[string]bool // paths of the files of --image that were used as modules
 }
 
-// CountsOf returns the counts of a log.
+// CountsOf returns the counts of addresses in the log that f has filtered.
 func CountsOf(f interface {
 	Unresolved() ([]symbolize.Unresolved, int64)
 	Stats() filter.Stats
@@ -192,9 +192,9 @@ func (c Counts) Early() string {
 	return "some addresses were printed with a name from symbols, but without a line, because the wait ended before their debug information was found or inflated; give a longer --wait, such as --wait 5m"
 }
 
-// Proofs returns lines about raw backtraces: how the files of frames were proved, the load
-// addresses that only calls have proved, and the number of addresses without code. It leaves out
-// lines with a count of 0.
+// Proofs returns lines about raw backtraces: the number of frames by kind of proof, the load
+// addresses that only calls prove, and the number of addresses without code. It leaves out numbers
+// that are 0.
 func (c Counts) Proofs() (lines []string) {
 	var parts []string
 	for _, p := range []struct {

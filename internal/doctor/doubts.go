@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Doubts returns the places in a configuration that cannot provide debug files, each with the
-// reason: a sentence with the path. Place.Flag is the key of the configuration. Trees must have
-// folders of build IDs. Other places need only exist.
+// Doubts returns the places in a configuration that cannot provide debug files. Each has a sentence
+// with its path and the reason. The Flag of such a Place is its key in the configuration. Trees
+// must have folders of build IDs. Other places need only exist.
 func (s *Search) Doubts() iter.Seq2[Place, string] {
 	return func(yield func(Place, string) bool) {
 		for _, list := range []struct {

@@ -144,7 +144,8 @@ func (x *Examination) CoreFile(about *Subject) {
 	x.wrong("is a core file: use gdb")
 }
 
-// Program reports the contents of the ELF file itself.
+// Program examines the ELF file of the subject alone. It reports the file's build ID and faults,
+// and whether the file has debug information.
 func (x *Examination) Program(ctx context.Context, about *Subject) {
 	x.head("file " + about.Word)
 	if about.ID.IsZero() {

@@ -37,7 +37,7 @@ var fileKinds = []*fileKind{
 	{begins: "heap profile:", name: "a heap profile of gperftools", advice: profileAdvice},
 	{begins: "heap_v2/", name: "a heap profile of jemalloc", advice: profileAdvice},
 	{begins: "\x00\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00", name: "a CPU profile of gperftools", advice: profileAdvice},
-	// begins with the first type of its samples
+	// a profile begins with the first type of its samples
 	{begins: "\x0a\x04\x08\x01\x10\x02", name: "a profile of pprof", advice: profileAdvice},
 	{begins: "LPKSHHRH", name: "a journal file of systemd", advice: "write journalctl --file FILE -o cat | symfilter"},
 	{begins: "MDMP\x93\xa7", name: "a minidump", advice: "read it with minidump-stackwalk"},
@@ -55,7 +55,8 @@ const profileAdvice = "write symfilter profile FILE"
 
 const (
 	tarMagic = 257 // offset of the magic of a tar file (POSIX, ustar)
-	// bytes that decide the kind of a file: three lines of Massif, one of them a command line
+	// bytes at the start of a file that decide its kind; Massif's files need the most: three lines,
+	// one of them a command line
 	kindSize = 1 << 10
 )
 

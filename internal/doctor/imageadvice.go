@@ -87,9 +87,9 @@ func (r *remedier) unusedImages(modules []symbolize.Unresolved) (all []string) {
 	return all
 }
 
-// imageNamed returns a value of --image for the file at path. file is the spelling of path in the
-// value. The value names the module in names that has the file's name without its last extensions,
-// or else the only module. Otherwise the user must fill in the name.
+// imageNamed returns a value of --image, NAME=file, for the file at path. file is the path as the
+// value spells it. NAME is the element of names that equals the file's name without its last
+// extensions, or else the only element. Otherwise the user must fill in NAME.
 func imageNamed(names []string, path, file string) string {
 	base := filepath.Base(path)
 	for stem := base; ; {

@@ -83,7 +83,8 @@ func (s *Sniffer) Hint(name, packed string) string {
 		return s.kind.hint(name, packed)
 	case r.misread(s.begins):
 		return fmt.Sprintf("begins like %s, but is read as %s because of %s; run symfilter without it", formatNames[s.begins], formatNames[r.Format], r.Because)
-	// lines outside of the profile are filtered
+	// if the profile is printed as a table, lines outside of the profile are filtered, with their
+	// markup
 	case s.markup && r.Format == input.Callgrind && r.Table:
 	case s.markup && r.Format == input.Callgrind:
 		return "has symbolizer markup, which is not part of a profile and is ignored because of " + r.Because + "; run symfilter without it"

@@ -18,7 +18,7 @@ import (
 
 // useless returns the user's places that could not help to resolve a module, each as a part of a
 // sentence. It leaves out places that were reported at the start. roots describe the symbol paths.
-// asked reports whether a module of the log has a build ID.
+// asked reports whether a module of the log has the given build ID.
 func (s *Search) useless(roots []root, asked func(buildid.ID) bool) (all []string) {
 	for i, p := range s.Places() {
 		if p.Flag == systemPlace || p.Flag == imageFlag || p.problem() != nil {

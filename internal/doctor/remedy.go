@@ -62,8 +62,8 @@ func (s *Search) remedier(sum Counts, quick bool) *remedier {
 	if s.Opened.SymbolPath != nil {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		// With a canceled context, rootsOf returns only the results of an earlier walk: a remedy
-		// walks no paths. Without roots, useless reports less.
+		// With a canceled context, rootsOf walks no paths: it returns only the results of an
+		// earlier walk. Without these results, useless returns fewer places.
 		r.roots, _ = rootsOf(ended, s.Opened.SymbolPath)
 	}
 	return r
@@ -87,7 +87,7 @@ func (r *remedier) remedies(modules []symbolize.Unresolved) (all []string) {
 	return all
 }
 
-// A needs has the files, flags and packages that would resolve modules.
+// A needs lists the files, flags and packages that would resolve modules.
 type needs struct {
 	without  []symbolize.Unresolved // modules with a build ID, without debug information
 	misfiled []string               // unusable files at the paths of debug files, with the reasons

@@ -201,8 +201,8 @@ func imagesBelow(folder string) iter.Seq[string] {
 	}
 }
 
-// begins returns other if path is not a regular file that begins with one of magics. info is the
-// state of path. Read errors are returned unchanged.
+// begins returns nil if path is a regular file that begins with one of magics. Otherwise it returns
+// the error other, or the error of reading the file. info is the state of path.
 func begins(path string, info fs.FileInfo, other error, magics ...string) error {
 	if !info.Mode().IsRegular() {
 		return other

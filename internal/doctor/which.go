@@ -30,7 +30,7 @@ const (
 // usualFrames is the number of addresses that usually prove a file.
 const usualFrames = 5
 
-// A Build is a file that may have written a log, with the log's evidence.
+// A Build is a file whose code may have written a log, with the evidence for that in the log.
 type Build struct {
 	Path   string
 	ID     buildid.ID // zero: none
