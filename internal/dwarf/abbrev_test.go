@@ -27,8 +27,8 @@ func TestAttributesOfDeclarationsTakeNoMemory(t *testing.T) {
 	}
 }
 
-// Numbers in declarations may be padded, but not so much that reading an attribute again for each
-// entry takes long.
+// Padded numbers in declarations must be read. If the padding is longer than a 64-bit number needs,
+// the table must be rejected: an attribute is read again for each entry that has it.
 func TestPaddedNumbersOfDeclarations(t *testing.T) {
 	padded := func(first byte, size int) []byte {
 		return append(append([]byte{first | 0x80}, bytes.Repeat([]byte{0x80}, size-2)...), 0)

@@ -138,7 +138,8 @@ func removeSection(name string) func(*testing.T, string) {
 }
 
 // dwz compresses the debug information of prog with dwz, and keeps the original as plain. With
-// "-m", dwz moves the debug information that prog shares with a copy of it, other, to prog.alt.
+// "-m", dwz moves the debug information that prog shares with its copy, the file other, to
+// prog.alt.
 func dwz(flags string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		inDir(t, dir, "cp prog plain")
@@ -435,8 +436,8 @@ func checkTiers(t *testing.T, o *object.File, l testLinks, d *Data, addr uint64,
 	}
 }
 
-// compare looks all addresses up. It returns the number of compared frames, and the number of
-// differing frames by the part that differs: see difference.
+// compare looks up all addresses and compares the frames with want. It returns the number of
+// compared frames, and the number of differing frames by the part that differs: see difference.
 func compare(t *testing.T, o *object.File, l testLinks, addrs []uint64, want [][]plainFrame) (n int, classes map[string]int) {
 	t.Helper()
 	d := l.open(t, o)

@@ -135,9 +135,9 @@ func (x *addressIndex) sweepListed() []unitRange {
 // programs have about 5,000 such ranges.
 const fewNear = 8 << 10
 
-// coldListedUnit scans .debug_aranges. sure is false if settle cannot decide between units. Several
-// units may claim an address: the linker keeps only one of several equal functions, but the tables
-// list them all.
+// coldListedUnit scans .debug_aranges for the unit of addr. Several units may claim an address: the
+// linker keeps only one of several equal functions, but the tables list them all. sure is false if
+// settle cannot decide between such units.
 func (x *addressIndex) coldListedUnit(addr uint64) (unit uint64, sure bool) {
 	d := x.d
 	unit = noUnit

@@ -20,8 +20,8 @@ func (b *budget) begin() {
 	b.work, b.err = maxWork, nil
 }
 
-// continues gives b the steps that are left in another Data's budget for the current lookup, so
-// that b continues that lookup.
+// continues makes b continue the current lookup of another Data, with the steps that are left in
+// that Data's budget.
 func (b *budget) continues(of *budget) { b.tick, b.work, b.err = of.tick, of.work, nil }
 
 // spend takes n steps from the budget of the current lookup. If fewer steps are left, it takes
@@ -43,9 +43,9 @@ func (b *budget) damaged(format string, args ...any) {
 	}
 }
 
-// Afford makes lookups call ask before they allocate a large table of rows. If ask returns false,
-// the table is not kept, and the next lookup in that unit runs the line program again. Afford must
-// come before the first Lookup.
+// Afford makes lookups call ask, with a number of bytes, before they allocate a large table of
+// rows. If ask returns false, the table is not kept, and the next lookup in that unit runs the line
+// program again. Afford must come before the first Lookup.
 func (b *budget) Afford(ask func(bytes int64) bool) { b.afford = ask }
 
 // affordRows requests the memory of the table's rows, if they may be many. It requests twice their

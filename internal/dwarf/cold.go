@@ -175,8 +175,8 @@ func (u *unit) lineFromProgram(s sequence, addr uint64) lineHit {
 	return near
 }
 
-// innermostAndRow returns the results of innermost in hu, which has the functions of u. It also
-// returns the row from c, which may run in another goroutine.
+// innermostAndRow returns the results of hu.innermost for the address of c, and the row that c
+// finds. hu is the unit with the functions of u. c may run in another goroutine meanwhile.
 func (u *unit) innermostAndRow(hu *unit, c *coldRun) (at int, calls []call, row lineHit) {
 	c.start()
 	defer c.wait() // also if innermost panics

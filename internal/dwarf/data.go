@@ -115,8 +115,8 @@ func (d *Data) connect() {
 // a name. If nothing is known, it appends nothing. In parsed units it allocates only dst and new
 // paths.
 //
-// An error wraps ErrDamaged, or is the reason why a section could not be loaded. Frames with an
-// error are valid.
+// An error wraps ErrDamaged, or is the reason why a section could not be loaded. Frames that are
+// returned with an error can be used.
 func (d *Data) Lookup(dst []Frame, addr uint64) ([]Frame, error) {
 	d.begin()
 	if d.shelf != nil {

@@ -10,7 +10,7 @@ import (
 // Clang usually describes a class only in the unit that has its constructor or virtual table. Other
 // units declare the class by name, in the same namespaces.
 
-// A definition is a type that other units may declare.
+// A definition locates the entry that defines a type. Other units may only declare this type.
 type definition struct {
 	scope uint64 // hash of the type's name and of the names of its scopes
 	unit  uint64

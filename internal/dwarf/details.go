@@ -17,8 +17,8 @@ type Details struct {
 	Entry  uint64 // offset in .debug_info of the function or call, plus 1; 0: no function is known
 	Linker bool   // Name is the symbol's name: a linkage name, or a plain name as in C
 	Split  bool   // the function is in a split unit
-	// DW_AT_comp_dir of the unit, if File is relative to that directory although File begins with
-	// directory 0 of the line table; only in DWARF 5
+	// DW_AT_comp_dir of the unit, if File is relative to that directory and begins with directory 0
+	// of the line table; otherwise empty. Only DWARF 5 has such files
 	Within string
 }
 
@@ -65,8 +65,8 @@ func (u *unit) within(file uint32) string {
 }
 
 // isLinkerName reports whether the plain name of an entry of u is also the name of its symbol. This
-// holds if the unit with the name is in a language without mangling. The codes are from DWARF 5,
-// 7.12.
+// is true if the language of the unit that has the name does not mangle names. The codes of
+// languages are from DWARF 5, 7.12.
 func (u *unit) isLinkerName(entry uint32) bool {
 	for range maxChain {
 		named := false

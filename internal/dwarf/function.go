@@ -130,8 +130,8 @@ func (s *functionSet) find(addr uint64) int {
 	return -1
 }
 
-// sort makes the clusters. Ranges of different clusters do not overlap: pick need not see them
-// together.
+// sort sorts the ranges, and groups overlapping ranges into clusters. Ranges of different clusters
+// do not overlap, so pick needs only the ranges of one cluster.
 func (s *functionSet) sort() {
 	s.sorted = true
 	slices.SortFunc(s.spans, func(a, b span) int { return cmp.Compare(a.lo, b.lo) })

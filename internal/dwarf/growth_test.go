@@ -26,8 +26,8 @@ type lookupCost struct {
 	Units int // parsed units
 }
 
-// A lookup costs the same in a program with twice as many units: once the tables of the whole file
-// are complete, it reads only its own unit.
+// A lookup must cost the same in a program with twice as many units. Once the tables of the whole
+// file are complete, it must read only its own unit.
 func TestCostDoesNotGrowWithTheProgram(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const units = 32

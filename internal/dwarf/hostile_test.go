@@ -466,7 +466,7 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
-// Building the tables of the whole file costs at most the budget of one lookup.
+// Building the tables of the whole file must cost at most the budget of one lookup.
 func TestTablesOfTheFileAreBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	zeros := make([]byte, 1<<30) // empty sets, and units without bytes

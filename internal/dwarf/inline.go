@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A call is a call inlined into a function. The first call in a function's list is the function
-// itself. Large programs have a million calls, of 32 bytes each.
+// A call is an inlined call or, as the first element of a function's list, the function itself.
+// Large programs have a million calls, of 32 bytes each.
 type call struct {
 	name     uint64 // offset in section; while unread, the entry at which entryName begins
 	entry    uint32

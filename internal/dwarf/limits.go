@@ -44,7 +44,7 @@ const (
 	// a few
 	maxProbes = 1 << 16
 	openCost  = 1 << 14 // steps charged for opening a file: 0.1 ms
-	// bytes of a list of a scratch that are kept between lookups
+	// bytes that each list of a scratch may keep between lookups; larger lists are dropped
 	maxScratchKept = 4 << 20
 )
 

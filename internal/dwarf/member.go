@@ -315,9 +315,10 @@ type partial struct {
 	rest uint64
 }
 
-// try searches a part of an object for the byte at off, and appends to the path. The part starts at
-// the offset at; name is nil if the part has no name. done reports whether a named part contains
-// the byte. If not, the path is unchanged, and p keeps the first path into padding.
+// try searches a part of an object for the byte at off, and appends the path in that part to
+// w.path. The part starts at the offset at; name is nil if the part has no name. done reports
+// whether a named part contains the byte. If not, w.path is unchanged, and p keeps the first path
+// into padding.
 func (w *typeWalk) try(p *partial, name []byte, t typeAt, off, at, limit uint64, depth int) (rest uint64, done bool) {
 	base := len(w.path)
 	w.appendName(name)

@@ -253,7 +253,7 @@ func TestMembersOfC(t *testing.T) {
 	}
 }
 
-// The members in a Rust program are found, if a compiler is installed.
+// The members in a Rust program must be found. The test is skipped without a Rust compiler.
 func TestMembersOfRust(t *testing.T) {
 	// rustc may be installed but not work: rustup's rustc without a toolchain
 	if out, err := exec.Command("rustc", "--version").CombinedOutput(); err != nil {
@@ -351,7 +351,8 @@ func TestMembersOfGo(t *testing.T) {
 	}
 }
 
-// Paths have the form of Fortran if the unit's language is Fortran. The test needs no compiler.
+// Paths must have the form of Fortran if the unit's language is Fortran. The test needs no
+// compiler.
 func TestMembersOfFortran(t *testing.T) {
 	order := binary.LittleEndian
 	abbrev := parts(order, 20, tagCompileUnit, 1, attrLanguage, formData1, 0, 0, typeAbbrevs)

@@ -17,8 +17,8 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// Numbers of damaged copies of the committed ELF files that TestMutatedFiles opens, and the time
-// for this in a short run.
+// mutatedFiles and mutatedFilesLong are the numbers of damaged copies of the committed ELF files
+// that TestMutatedFiles opens, in a short and in a long run. mutationTime bounds a short run.
 const (
 	mutatedFiles     = 30_000
 	mutatedFilesLong = 1_000_000

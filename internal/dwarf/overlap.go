@@ -133,8 +133,9 @@ func (s *functionSet) touches(r span) bool {
 // giveSteps is the cost of one reachMap.give in steps.
 const giveSteps = 32
 
-// A reachMap is LLVM's map while it is built: reaches in the order of their starts. They are in
-// pieces so that an insertion moves few of them. No piece is empty.
+// A reachMap reproduces the map from addresses to calls that LLVM builds. Its reaches are in the
+// order of their starts. They are in pieces so that an insertion moves few of them. No piece is
+// empty.
 type reachMap [][]reach
 
 // maxPiece bounds the reaches of a piece. A full piece is split.

@@ -12,8 +12,8 @@ import (
 // parsed units: a unit is lent to one reader at a time, which may parse more of it. One reader
 // makes each table of the whole file, which is then immutable. Readers share nothing else.
 
-// ErrNotAlone is the error of a reader from [Data.Reader] for a lookup whose answer or error only
-// the Data itself may return.
+// ErrNotAlone is the error of a lookup by a reader from [Data.Reader], if only the original Data
+// may answer this lookup or return its error.
 var ErrNotAlone = errors.New("only the Data can answer, not its Readers")
 
 // A shelf holds the units and tables that the readers of a file share.

@@ -22,8 +22,8 @@ type Links struct {
 	Package func() Linked
 
 	// Split opens the .dwo file of a unit. name and dir are the recorded name and compilation
-	// directory. Split tries name in dir, then other places, and returns the first file that holds
-	// accepts.
+	// directory. Split tries name in dir, then other places. It returns the first file for which
+	// holds returns true.
 	Split func(dir, name string, holds func(*object.File) bool) Linked
 }
 
@@ -219,8 +219,8 @@ func (l *links) leaveSplit(u, hu *unit) {
 	}
 }
 
-// relocate sets the bases of a split unit from its contributions in a package, or for a .dwo file
-// if p is zero.
+// relocate sets the bases of a split unit. p has the offsets of the unit's contributions in a
+// package. For a unit in a .dwo file, p is zero.
 func (u *unit) relocate(p part) {
 	u.strOffBase, _, u.rngBase = defaultBases(u.enc)
 	u.strOffBase += p.strOffsets
@@ -411,7 +411,8 @@ func parseIndex(c cursor) (x unitIndex, ok bool) {
 	return x, !c.bad && slots&(slots-1) == 0
 }
 
-// row returns the row of a unit, from 1, or 0 if the package does not have the unit.
+// row returns the number of a unit's row in the index. The first row has the number 1. The result
+// is 0 if the package does not have the unit.
 func (x *unitIndex) row(id uint64) uint32 {
 	slots := uint64(len(x.rows) / 4)
 	if slots == 0 {
@@ -432,7 +433,8 @@ func (x *unitIndex) row(id uint64) uint32 {
 	return 0
 }
 
-// contribution returns a unit's part of a section, from its row, counted from 1.
+// contribution returns the offset and the size of a unit's part of a section. row is the number of
+// the unit's row, as row returns it.
 func (x *unitIndex) contribution(row uint32, sect uint32) (off, size uint64, ok bool) {
 	columns := len(x.columns) / 4
 	for i := range columns {

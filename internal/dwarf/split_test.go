@@ -213,7 +213,7 @@ func TestSplitUnits(t *testing.T) {
 	}
 }
 
-// All counts and lengths in an index are checked against the index's size.
+// All counts and lengths in an index must be checked against the index's size.
 func TestHostilePackageIndex(t *testing.T) {
 	whole := index(5, 4, sampleID, 1, [3]uint32{}, [3]uint32{1, 1, 1})
 	for n := range whole {

@@ -30,8 +30,8 @@ func setAddress(addr uint64) []byte {
 
 var endSequence = parts(binary.LittleEndian, lnsAdvancePC, 1, 0, 1, lneEndSequence)
 
-// In a table with too many rows to keep, each answer equals the answer of a run of the whole
-// program, and all lookups but the first are cheap.
+// In a table with too many rows to keep, each answer must equal the answer of a run of the whole
+// program. All lookups but the first must be cheap.
 func TestHugeLineTable(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	const ends = 3 // sequences, in descending order of addresses
@@ -86,8 +86,8 @@ func TestHugeLineTable(t *testing.T) {
 	}
 }
 
-// A huge table whose rows are out of order, or whose stops would be too many or too far apart, is
-// given up at the first lookup. Later lookups fail in few steps.
+// A huge table must be given up at the first lookup if its rows are out of order, or if its stops
+// would be too many or too far apart. Later lookups must fail in few steps.
 func TestHugeLineTableIsGivenUpOnce(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	rows := bytes.Repeat([]byte{0x1f, 0x21}, maxRows/2) // alternating lines n and n+1, so no row equals the previous one
@@ -119,8 +119,8 @@ func TestHugeLineTableIsGivenUpOnce(t *testing.T) {
 	}
 }
 
-// Without memory for its rows, a line table gives the same answers: each lookup runs the program
-// again, and keeps nothing.
+// Without memory for its rows, a line table must give the same answers: each lookup must run the
+// program again, and keep nothing.
 func TestLineTablesWithoutMemoryAnswerTheSame(t *testing.T) {
 	program := setAddress(0x1000)
 	for i := range manyRowBytes/24*rowBytes + 100 {
@@ -154,8 +154,8 @@ func TestLineTablesWithoutMemoryAnswerTheSame(t *testing.T) {
 	}
 }
 
-// Kept rows, in any order, give the same answers as a run of the whole program. Rows in the order
-// of addresses are compacted while they are read, other rows after they were sorted.
+// Kept rows, in any order, must give the same answers as a run of the whole program. Rows in the
+// order of addresses are compacted while they are read, other rows after they were sorted.
 func TestKeptRowsAnswerAsTheProgram(t *testing.T) {
 	order := binary.LittleEndian
 	r := rand.New(rand.NewPCG(3, 4))

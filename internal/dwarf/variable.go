@@ -37,8 +37,8 @@ type varSections struct {
 	file *object.File // the file with the sections
 	dear bool         // .debug_info is compressed, and larger than maxStaticInflate
 
-	// the same file, if it is an object file, a .dwo file or a package, where each type unit may
-	// have its own section; otherwise nil
+	// equal to file if that is an object file, a .dwo file or a package; otherwise nil. In such a
+	// file, each type unit may have its own section
 	unlinked *object.File
 }
 
@@ -173,8 +173,7 @@ func (v *variables) inVariableUnit(u *unit, do func(hu *unit)) {
 	d.links.leaveSplit(u, hu)
 }
 
-// A variableChoice is the entry of a variable, and the result of agree for the entry and the
-// symbol.
+// A variableChoice is the entry of a variable. Its score is the result of agree for this entry.
 type variableChoice struct {
 	unit  *unit
 	entry uint32

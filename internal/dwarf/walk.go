@@ -22,7 +22,7 @@ type entryWalk struct {
 	fault string  // reason why the walk ended early; "" if it did not
 }
 
-// endsEarly is the fault of a unit that ends within the walk.
+// endsEarly is the value of entryWalk.fault if the unit ends in the middle of its entries.
 const endsEarly = "end"
 
 // walkFrom returns a walk from an entry of u, over at most limit entries.
@@ -120,8 +120,8 @@ func (w *entryWalk) next() bool {
 	return false
 }
 
-// openEntries is a stack of the entries around a walk's current entry, outermost first. It holds
-// only entries with a value for the entries below them.
+// openEntries is a stack of the entries around a walk's current entry, outermost first. Each has a
+// value that applies to the entries below it. Entries without such a value are left out.
 type openEntries []openEntry
 
 type openEntry struct {

@@ -108,7 +108,7 @@ type Piece struct {
 	HasLine      bool
 }
 
-// A Unit is a unit that Walk has walked over.
+// A Unit holds the calls and the files of the unit that a Walk has read.
 type Unit struct {
 	d *Data
 	u *unit
@@ -218,8 +218,9 @@ func (k *walker) stretch(lo, hi uint64) {
 	}
 }
 
-// findUntil returns the function that find returns for lo, and the end of the range in which find
-// returns it, at most hi. It advances *behind, the number of clusters that end at lo or below.
+// findUntil returns the function that find returns for lo, and an address, at most hi, up to which
+// find returns the same function. *behind is the number of clusters that end at lo or below;
+// findUntil updates it.
 func (s *functionSet) findUntil(behind *int, lo, hi uint64, d *Data) (fn int, end uint64) {
 	for *behind < len(s.clusters) && s.clusters[*behind].hi <= lo {
 		*behind++
@@ -242,8 +243,8 @@ func (s *functionSet) findUntil(behind *int, lo, hi uint64, d *Data) (fn int, en
 	return int(spans[i].id), end
 }
 
-// pickUntil returns the index that pick returns for lo, and the end of the range in which pick
-// returns it, at most hi.
+// pickUntil returns the index that pick returns for lo, and an address, at most hi, up to which
+// pick returns the same index.
 func pickUntil(spans []span, lo, hi uint64, d *Data) (i int, end uint64) {
 	d.spend(len(spans) / 4)
 	for j := range spans {
@@ -378,8 +379,8 @@ type lineWalk struct {
 	row int // index of the sequence's first row above the current address
 }
 
-// at returns the row that lineFromRows returns for lo, and the end of the range in which
-// lineFromRows returns it, at most hi.
+// at returns the row that lineFromRows returns for lo, and an address, at most hi, up to which
+// lineFromRows returns the same row.
 func (l *lineWalk) at(lo, hi uint64) (hit lineHit, end uint64) {
 	seqs := l.t.seqs
 	for l.seq < len(seqs) && seqs[l.seq].hi <= lo {
