@@ -81,7 +81,7 @@ func TestWordsOfStringsArePlain(t *testing.T) {
 	}
 }
 
-// harmful is obeyed, decided by Unicode's tables alone.
+// harmful returns the result that obeyed must have, from Unicode's tables alone.
 func harmful(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp,
 		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
@@ -97,7 +97,7 @@ func TestObeyed(t *testing.T) {
 	}
 }
 
-// The output does not depend on how the text is divided into writes.
+// The output must not depend on how the text is divided into writes.
 func TestWriterEscapesLines(t *testing.T) {
 	const text = "a\tb\r\n\x1b]0;title\x07grün😀\u202e\U000e0041\rx\n\xff\xe6\x9c\n\r\n\xe6\x9c"
 	const want = "a\tb\r\n\\x1b]0;title\\x07grün😀\\u202e\\U000e0041\\x0dx\n\\xff\\xe6\\x9c\n\r\n\\xe6\\x9c"

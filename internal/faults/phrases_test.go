@@ -57,7 +57,8 @@ func TestTablesOfPhrasesHaveAllTexts(t *testing.T) {
 	}
 }
 
-// A crash message is found if at most maxMessageLines lines are between it and the backtrace.
+// A crash message must be found if at most maxMessageLines lines separate it from the backtrace,
+// and must not be found otherwise.
 func TestCrashMessagesAreNear(t *testing.T) {
 	for n := range 2 * maxMessageLines {
 		lines := "a line\n" + "PSIGSEGV\nOops\n" + strings.Repeat("r0 0\n", n)

@@ -76,7 +76,7 @@ type knownReport struct {
 	hash    uint64
 }
 
-// An identity identifies equal reports of different processes.
+// An identity is a key that equal reports of different processes share.
 type identity struct {
 	hash    uint64
 	message string
@@ -332,9 +332,9 @@ func (f *Finder) trace(frames []*findings.TraceFrame, single bool) {
 	f.DropTail()
 }
 
-// withLine returns frames if one of them has a line. Otherwise it returns a copy of frames whose
-// innermost frame has the file and line of at. It does not change frames, which other findings may
-// share.
+// withLine returns frames if one of them has a line. Otherwise it returns a copy of frames, and
+// gives the innermost frame the file and line of the frame at. It does not change the frames
+// themselves, which other findings may share.
 func withLine(frames []*findings.TraceFrame, at *findings.TraceFrame) []*findings.TraceFrame {
 	if slices.ContainsFunc(frames, func(f *findings.TraceFrame) bool { return f.HasLine }) {
 		return frames

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write what comes out into the files of testdata")
 
-// patient waits as long as any test needs.
+// patient lets a filter wait a minute for debug files, longer than any test needs.
 var patient = filter.Patience{Local: time.Minute, Servers: time.Minute}
 
 // testSymbolizer returns a symbolizer with the debug files of filter's tests.

@@ -236,8 +236,8 @@ func memoryOfKind(kind string) findings.Memory {
 	return findings.MemoryUnknown
 }
 
-// accessIn returns the access in a line before the first stack, or "". Its words are the same
-// in each run: READ of size 8.
+// accessIn returns the access in a line before the first stack, such as "READ of size 8", or "". It
+// leaves out addresses and threads, which differ between runs.
 func accessIn(line string) string {
 	if _, rest, ok := strings.Cut(line, "The signal is caused by a "); ok {
 		kind, _, _ := strings.Cut(rest, " ")

@@ -44,7 +44,7 @@ var rolePhrases = sync.OnceValue(func() *phrases {
 	return newPhrases(texts)
 })
 
-// wordsIn returns the meanings of the words in said, the line before a stack.
+// wordsIn returns the meanings of all roleWords in said, the text of the line before a stack.
 func wordsIn(said []byte) (words roleWord) {
 	p := rolePhrases()
 	for at, set := p.next(said, 0); set != 0; at, set = p.next(said, at+1) {

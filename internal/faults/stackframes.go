@@ -70,7 +70,7 @@ func (f *Finder) makeFrames(s *backtrace.Stack) []*findings.TraceFrame {
 	return all
 }
 
-// hash returns the same hash for equal reports of one build.
+// hash returns a hash of the finding x. Equal reports of one build have equal hashes.
 func (f *Finder) hash(x *findings.Finding) uint64 {
 	text := backtrace.AppendName(backtrace.AppendName(f.text[:0], x.Tool), x.Kind)
 	for t := range x.Traces {

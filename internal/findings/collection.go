@@ -47,7 +47,7 @@ type equalFindings struct {
 	counts         map[int]int
 }
 
-// equalFindings.at returns the finding with this ordinal, or nil.
+// at returns the finding with this ordinal, or nil.
 func (e *equalFindings) at(ordinal int) *Finding {
 	switch {
 	case ordinal == 1:

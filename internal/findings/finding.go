@@ -199,7 +199,7 @@ type identified struct {
 	name, object string // arguments of Stack.add
 }
 
-// identify sets f.IsOwn, and sets f.identified to the arguments with which f is added to a Stack.
+// identify sets f.IsOwn. It also stores, in f.identified, the arguments for adding f to a Stack.
 func (f *TraceFrame) identify(source Source, judge *frameJudge) {
 	link := f.Linkage
 	if link == "" {

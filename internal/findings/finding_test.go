@@ -94,8 +94,8 @@ func TestFingerprintsDifferByWhatHappenedNotByNumbers(t *testing.T) {
 	}
 }
 
-// listing returns a line for each finding: its function, its ordinal, and how often it occurred, in
-// all and in each process.
+// listing returns a line for each finding: its function, its ordinal, the number of its
+// occurrences, and the number in each process.
 func listing(s *Collection) string {
 	var b strings.Builder
 	for _, x := range s.All() {

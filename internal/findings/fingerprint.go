@@ -21,7 +21,7 @@ type Stack struct {
 	own, named, objects frameNames
 }
 
-// A frameNames is a list of different names.
+// A frameNames is a list of at most ownFrames different names.
 type frameNames struct {
 	names [ownFrames]string
 	n     int

@@ -199,7 +199,7 @@ func fingerprintOfAddresses(t *testing.T, app string, addresses []string) string
 	return stack.fingerprint([]byte("log/1"))
 }
 
-// Logged names lose the parts that tools spell differently.
+// loggedName must remove the parts of names that tools spell differently.
 func TestLoggedNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"main":                                "main",
