@@ -48,8 +48,8 @@ func (s *search) stillGrows(id lineage.ID, info fs.FileInfo) bool {
 	return true
 }
 
-// damaged reports that the rest of the archive g cannot be unpacked. It sets the end of g's
-// contents to the place of the damage.
+// damaged notifies the user that unpacking the archive g has failed with err, and how many bytes
+// are lost. The contents of g then end at the damage.
 func (s *search) damaged(g *generation, err error) {
 	at := g.contents.at
 	name := filepath.Base(g.name)

@@ -8,8 +8,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// An arrivals counts the files that got the followed name, by creation events, and the files that
-// were opened. If more files got the name than were opened, some were gone before they could be
+// An arrivals counts the files that got the followed name, according to creation events, and the
+// files that were opened. If the first number is larger, some files were gone before they could be
 // opened.
 type arrivals struct {
 	places   []place // to watch for changes

@@ -10,7 +10,7 @@ import (
 // Limits of compressed files.
 const (
 	unpackPart = 32 << 10 // bytes unpacked at once
-	// unpacked bytes that are kept when the window has twice this size: one read, the unfinished
+	// unpacked bytes that stay when the window is cut, at twice this size: one read, the unfinished
 	// line before it, and the bytes that a checkpoint hashes
 	unpackWindow = readSize + rereadSize
 	// Contents longer than unpackFloor plus unpackRatio times the file are a bomb: gzip's largest

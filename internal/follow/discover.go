@@ -68,7 +68,7 @@ func (s *source) discover(before lineage.Predecessor) error {
 	}
 }
 
-// wait appends g to the unread files, unless g is nil.
+// wait appends g to s.ahead, the unread files, unless g is nil.
 func (s *source) wait(g *generation) {
 	if g != nil {
 		s.ahead = append(s.ahead, g)

@@ -32,7 +32,8 @@ const (
 	coarseStep       = 3 * time.Second
 	manyDescriptors  = 1 << 20 // practically no limit
 	spareDescriptors = 512     // left for debug files and connections, if the limit is high enough
-	// after "too many open files": descriptors left for other uses, and for how long
+	// after the error "too many open files": number of descriptors that stay free for other uses,
+	// and for how long
 	shortSpare = 2
 	shortTime  = time.Minute
 	// open rotated files of one name; other rotated files are examined when their folder changes
@@ -246,7 +247,7 @@ type shortage struct {
 	most  int64         // files that may be open until then
 }
 
-// begin records that no file could be opened while n were open.
+// begin records, at the time now, that no further file could be opened while n files were open.
 func (s *shortage) begin(now time.Duration, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

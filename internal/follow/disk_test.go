@@ -14,8 +14,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// many writes n files of one line into a folder, and sets the folder's time to an hour ago, so that
-// a listing of the folder is sure.
+// many writes n files of one line into a folder. It sets the folder's time to an hour ago, so that
+// any later change in the folder changes this time.
 func many(t *testing.T, n int) (dir string, paths []string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -340,7 +340,7 @@ func TestLargeFoldersAreListedForAShareOfTheTime(t *testing.T) {
 	}
 }
 
-// fill makes one more file than a small folder has.
+// fill writes listFew+1 files into a folder, so that the folder is no longer small.
 func fill(t *testing.T, dir string) {
 	t.Helper()
 	for i := range listFew + 1 {

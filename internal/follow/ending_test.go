@@ -14,7 +14,8 @@ import (
 	"github.com/symfilter/symfilter/internal/lineage"
 )
 
-// A stopper has an Options.Unpack that ends the run while it unpacks a file.
+// A stopper has a method for Options.Unpack. While the method unpacks a file, it calls stop, which
+// ends the run.
 type stopper struct {
 	mu    sync.Mutex
 	calls int // calls of unpack before the call that ends the run

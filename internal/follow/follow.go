@@ -187,8 +187,9 @@ type Sink struct {
 	// none of them was printed. If Context is nil, a Sink needs no context.
 	Context func(dst []byte) (context []byte, ok bool)
 
-	// Changed reports, once, that the result of Context has changed without a Write, since the sink
-	// has printed held lines. Changed must not block. If Changed is nil, there are no such changes.
+	// Changed reports whether the result of Context has changed without a Write, since the sink has
+	// printed held lines. It returns true once for such a change. Changed must not block. If
+	// Changed is nil, there are no such changes.
 	Changed func() bool
 
 	// Restore gives a new Sink the result of another Sink's Context. After an error, the Sink must

@@ -412,7 +412,7 @@ func (g *generation) beginsWith(b []byte) (bool, error) {
 	return bytes.Equal(now[:n], b) && bytes.HasPrefix(b, g.head[:min(len(b), len(g.head))]), nil
 }
 
-// mark returns a mark of the end of the last line that the sink got.
+// mark returns the [lineage.Mark] for the end of the last line that the sink got.
 func (g *generation) mark() (lineage.Mark, error) {
 	if changed, err := g.changedUnread(); err != nil {
 		return lineage.Mark{}, err

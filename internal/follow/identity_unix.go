@@ -21,7 +21,7 @@ func identify(_ *os.File, info fs.FileInfo) lineage.ID {
 	return lineage.ID{Dev: uint64(s.Dev), Ino: uint64(s.Ino)} // the types differ between systems
 }
 
-// links returns the number of the file's names.
+// links returns the number of hard links to the file.
 func links(info fs.FileInfo) int {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(s.Nlink)

@@ -55,7 +55,8 @@ type record struct {
 // A savedSource is the entry of one followed name in a record.
 type savedSource struct {
 	Path string `json:"path"`
-	// oldest first; the last reading is in the file that has the followed name, or had it last
+	// places up to which the files were printed, oldest file first; the last file has the followed
+	// name, or had it last
 	Reading []savedReading `json:"reading,omitempty"`
 	Read    []lineage.Mark `json:"read,omitempty"` // files that must not be read again
 	// context of the sink after all files in Reading
@@ -86,7 +87,7 @@ func newEntry(s savedSource) (e entry, err error) {
 	return e, err
 }
 
-// json returns the entry for a record, with the siblings if whole is set.
+// json returns the entry as JSON for a record. If whole is set, the JSON includes the siblings.
 func (e entry) json(whole bool) json.RawMessage {
 	if !whole {
 		return e.raw
@@ -110,7 +111,7 @@ type savedReading struct {
 	Held bool `json:"held,omitempty"`
 	// number, from 1, of a rotated file's sink; 0: the sink of the followed name
 	Sink int `json:"sink,omitempty"`
-	// context of the rotated file's sink, in the first of its files
+	// context of the rotated file's sink, only in the first reading with this sink
 	Context string `json:"context,omitempty"`
 }
 
@@ -223,10 +224,10 @@ type boot struct {
 
 func (c *record) setBoot(b boot) { c.Boot, c.BootID = b.time, b.id }
 
-// isSince reports whether the record was written since now, the machine's last start. The clocks
-// decide only if the kernel's ID of either start is unknown. If a clock was set in between, one
-// start looks like two, and lines are printed twice. Without a battery-backed clock, two starts may
-// look like one, and a power cut may lose printed lines.
+// isSince reports whether the record was written after the machine's last start, which is passed as
+// now. The clocks decide only if the kernel's ID of either start is unknown. If a clock was set in
+// between, one start looks like two, and lines are printed twice. Without a battery-backed clock,
+// two starts may look like one, and a power cut may lose printed lines.
 func (c *record) isSince(now boot) bool {
 	if c.BootID != "" && now.id != "" {
 		return c.BootID == now.id

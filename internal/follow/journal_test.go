@@ -241,8 +241,8 @@ func savedAt(path string, off int64) savedSource {
 	return savedSource{Path: path, Reading: []savedReading{{Mark: lineage.Mark{Off: off}}}}
 }
 
-// offsets returns the printed offset of each file in a state file, by path. starts replaces the
-// last start of the machine.
+// offsets returns the printed offset of each file in a state file, by path. If starts has an
+// element, it replaces the last start of the machine.
 func offsets(t *testing.T, path string, starts ...boot) map[string]int64 {
 	t.Helper()
 	j, err := readState(path, starts...)
