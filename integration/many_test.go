@@ -37,7 +37,8 @@ func sorted(text string) string {
 	return strings.Join(lines, "")
 }
 
-// Ten thousand files of a folder (with TEST_LONG=1 100,000) are all read, in little memory.
+// Ten thousand files of a folder (with TEST_LONG=1 100,000) must all be read, and memory must stay
+// below a limit.
 func TestTenThousandFilesOfAFolder(t *testing.T) {
 	files, maxPeak := 10_000, int64(200<<20)
 	if long() {
@@ -108,7 +109,7 @@ func takeTurns(t *testing.T, limit, files, open int) {
 	}
 }
 
-// A limit of open files that is too low to run is reported in one line.
+// If the limit of open files is too low to run, symfilter must report it in one line.
 func TestTooFewDescriptorsAreReported(t *testing.T) {
 	for limit, want := range map[int]string{
 		5:  `symfilter: too many open files: only [012] more may be opened, and 3 are needed; see ulimit -n\n`,

@@ -73,8 +73,8 @@ func newPackedFile(t *testing.T, count int, size uint64) *packedFile {
 	return p
 }
 
-// nearlyZeros reads as zeros with a few other bytes in each block: zlib compresses pure zeros by a
-// factor of a thousand.
+// nearlyZeros is a reader of zeros, with a few random bytes in each block. The random bytes bound
+// the ratio: zlib compresses pure zeros by a factor of a thousand.
 type nearlyZeros struct{ random *rand.ChaCha8 }
 
 func (z *nearlyZeros) Read(b []byte) (int, error) {

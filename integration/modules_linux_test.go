@@ -65,7 +65,7 @@ func TestSmallModulesTakeFourSystemCalls(t *testing.T) {
 		}
 		return log.Bytes()
 	}
-	// system calls about files, without those that the runtime makes while goroutines wait
+	// matches system calls about files, except those that the runtime makes while goroutines wait
 	call := regexp.MustCompile(`(?m)^[0-9]+ +(newfstatat|stat|lstat|fstat|openat|open|close|read|pread64|mmap|munmap|epoll_ctl|readlinkat|getdents64|statfs|fcntl)\(`)
 	calls := func(n int) int {
 		input := filepath.Join(dir, strconv.Itoa(n))

@@ -50,8 +50,8 @@ func openings(t *testing.T) (all []opening) {
 const note = "nothing of note"
 
 // A comparison keeps a checksum of output. If exact is set, the checksum covers all bytes.
-// Otherwise it covers only lines with the text of the constant note: they are printed whatever the
-// format, since they are not part of a report or profile.
+// Otherwise it covers only lines that contain the constant note. Such lines belong to no report or
+// profile, so they are printed whatever the format is.
 type comparison struct {
 	exact bool
 	sum   hash.Hash
@@ -179,7 +179,7 @@ func TestOpeningsHoldNothingBack(t *testing.T) {
 	}
 }
 
-// A follower prints the start of an input whose format is unknown when the input is silent. The
+// While an input of unknown format is silent, a follower prints the start of the input. The
 // checkpoint must cover this output: after SIGTERM, or after SIGKILL once the checkpoint is
 // written, the next run must print only new lines.
 func TestWhatSilencePrintsIsPrintedOnce(t *testing.T) {
@@ -217,8 +217,8 @@ func TestWhatSilencePrintsIsPrintedOnce(t *testing.T) {
 	}
 }
 
-// A first line alone must not decide the format. The log must be printed unchanged if it is named,
-// comes from a pipe, or is followed.
+// A first line alone must not decide the format. The log must be printed unchanged whether it is a
+// named file, comes from a pipe, or is followed.
 func TestALogThatBeginsAsAProfileComesOut(t *testing.T) {
 	log := "# callgrind format\n" + strings.Repeat("an ordinary line\n", 100_000)
 	path := filepath.Join(t.TempDir(), "log")

@@ -50,7 +50,7 @@ func TestPagesAreValid(t *testing.T) {
 	}
 }
 
-// In both colour schemes, axe finds no accessibility problem.
+// axe must find no accessibility problem in either colour scheme.
 func TestPagesAreAccessible(t *testing.T) {
 	testenv.OnlyLong(t)
 	script, err := os.ReadFile(pageTool(t, "axe-core", "axe.min.js"))
@@ -83,8 +83,8 @@ func TestPagesAreAccessible(t *testing.T) {
 	}
 }
 
-// A page of 100 MB is loaded completely, and a search finds all matches in the log. Time and memory
-// are measured by hand: see docs/formats/page.md.
+// A page of 100 MB must be loaded completely, and a search must find all matches in the log. Time
+// and memory are measured by hand: see docs/formats/page.md.
 func TestThePageOfALogOf100MBIsLoadedWhole(t *testing.T) {
 	testenv.OnlyLong(t)
 	name, text := pageOf(t, largeLog(t, 100_000_000), crashArgs()...)

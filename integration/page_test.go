@@ -69,7 +69,7 @@ func (p *tab) isQuiet(t *testing.T, address string) {
 	}
 }
 
-// The page of a crash works in a browser: with mouse and keys, light and dark, with and without
+// The page of a crash must work in a browser: with mouse and keys, light and dark, with and without
 // scripts.
 func TestThePageOfACrashWorksInABrowser(t *testing.T) {
 	b := startChromium(t)
@@ -149,7 +149,7 @@ func TestThePageOfACrashWorksInABrowser(t *testing.T) {
 		p := b.open(t, address, pageOptions{})
 		value[bool](t, p, `document.addEventListener("copy", e => { document.title = e.clipboardData.getData("text/plain"); e.preventDefault(); })`)
 		value[bool](t, p, `getSelection().selectAllChildren(document.body); document.execCommand("copy")`)
-		// blanks in a title are folded
+		// document.title has one blank for each run of blanks
 		if got, want := value[string](t, p, "document.title"), strings.Join(strings.Fields(text), " "); got != want {
 			t.Errorf("copied\n%s\nwant\n%s", got, want)
 		}
@@ -271,7 +271,8 @@ func isReadable(t *testing.T, p *tab) {
 	}
 }
 
-// A report of AddressSanitizer has three backtraces, which the page shows like the text output.
+// The page of an AddressSanitizer report with three backtraces must show each of them like the text
+// output.
 func TestThePageOfASanitizerReportIsTheReport(t *testing.T) {
 	need(t, "clang-19", "g++")
 	need(t, sanitizerRuntime(t))
@@ -328,8 +329,8 @@ func (p *tab) enterWord(t *testing.T, word string) {
 	p.send(t, "Input.insertText", map[string]any{"text": word}, nil)
 }
 
-// The page of a large log has all of it, and every line can be reached in its window and by its
-// search.
+// The page must contain every line of a large log. The page's window must show any line that a
+// link, a key, the wheel, the scroll bar or a search leads to.
 func TestThePageOfALargeLogWorksInABrowser(t *testing.T) {
 	name, text := pageOf(t, largeLog(t, 18<<20), crashArgs()...)
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -373,7 +374,7 @@ func TestThePageOfALargeLogWorksInABrowser(t *testing.T) {
 		t.Errorf("the first line in the window is %q, want %q", got, want)
 	}
 
-	// every line has an address
+	// a URL that ends in #L and a line number must show that line
 	for _, number := range []int{first + 1, len(lines) / 2, len(lines)} {
 		p.navigate(t, address+"#L"+strconv.Itoa(number))
 		at(number)

@@ -18,8 +18,8 @@ import (
 	"testing"
 )
 
-// The picture in README shows the current page: page.sha256 has the hash of the page in the
-// picture. docs/testdata/build.sh makes both.
+// The picture in README must show the page that symfilter writes now. page.sha256 has the hash of
+// the pictured page; docs/testdata/build.sh makes both files.
 func TestThePictureOfThePageIsOfThisState(t *testing.T) {
 	const picture, sum = "page.png", "page.sha256"
 	dir := filepath.Join(checkout, "docs", "testdata")

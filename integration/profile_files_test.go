@@ -100,7 +100,7 @@ func TestFilesOfProfiles(t *testing.T) {
 	if got := messages(heap); !strings.Contains(got, w.dir+"/shop: not the file that ran: ") {
 		t.Errorf("with another file: got\n%s", got)
 	}
-	// with build IDs, and the path of another file
+	// the mappings have build IDs, but other files are at their paths
 	other := parsePprof(t, string(unnamed(named, nil)))
 	data := bytes.Buffer{}
 	other.Write(&data)

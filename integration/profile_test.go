@@ -205,9 +205,9 @@ func top(t *testing.T, file string, args ...string) string {
 	return string(out)
 }
 
-// Frames of a stripped program and its library, in profiles of real profilers, get the names of the
-// unstripped twins: from the file at the mapped path, by build ID from debug files alone, and from
-// a debuginfod server.
+// In profiles of real profilers, frames of a stripped program and its library must get the names of
+// the unstripped twins. The names come from the file at the mapped path, from debug files found by
+// build ID, or from a debuginfod server.
 func TestProfilesOfStrippedProgramsHaveTheNamesOfTheirTwins(t *testing.T) {
 	for _, b := range []struct {
 		name, compiler string

@@ -161,7 +161,7 @@ func TestAStartedProgramKeepsItsStatusAndItsStreams(t *testing.T) {
 	}
 }
 
-// If the reader closes the output, the program gets SIGPIPE, as without symfilter.
+// If the reader closes the output, the program must get SIGPIPE, as without symfilter.
 func TestAStartedProgramHearsThatItsReaderIsGone(t *testing.T) {
 	w := buildStarted(t)
 	cmd := w.command("flood", "exit", "0")
@@ -218,7 +218,7 @@ func (p *programText) await(t *testing.T, word string) (got string) {
 	return got
 }
 
-// A signal to symfilter alone reaches the program exactly once.
+// A signal to symfilter alone must reach the program exactly once.
 func TestSignalsReachAStartedProgramOnce(t *testing.T) {
 	w := buildStarted(t)
 	for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGTERM} {
@@ -270,7 +270,7 @@ func TestIgnoredSignalsAreInherited(t *testing.T) {
 	}
 }
 
-// As the first process of a container, symfilter waits for processes whose parent has ended.
+// As the first process of a container, symfilter must wait for processes whose parent has ended.
 func TestOrphansOfAContainerAreAwaited(t *testing.T) {
 	need(t, "unshare")
 	words := []string{"--map-root-user", "--fork", "--pid", "--mount-proc"}
@@ -285,7 +285,7 @@ for i in $(seq 1000); do test -e /proc/$orphan || { echo gone; exit 3; }; sleep 
 	}
 }
 
-// For a program that cannot be started, the exit status is the one that shells use.
+// If a program cannot be started, symfilter must exit with the status that shells use.
 func TestWhatCannotBeStartedIsReported(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text")
@@ -317,7 +317,7 @@ func TestWhatCannotBeStartedIsReported(t *testing.T) {
 	}
 }
 
-// Invalid flags are reported before the program is started.
+// Invalid flags must be reported, and the program must not be started.
 func TestAMistakeInTheFlagsStartsNothing(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "started")
 	cmd := exec.Command(command, "run", "--source-url=nothing", "--", "touch", mark)

@@ -50,8 +50,8 @@ func terminalOf(t *testing.T, cmd *exec.Cmd) *programText {
 	return &programText{File: ours}
 }
 
-// On a terminal, the program gets a terminal of the same size. A prompt without a line feed is
-// passed on, and input and Ctrl-C work as on the outer terminal.
+// If symfilter runs on a terminal, the program must get a terminal of the same size. A prompt
+// without a line feed must be passed on, and input and Ctrl-C must work as on the outer terminal.
 func TestAStartedProgramHasATerminal(t *testing.T) {
 	w := buildStarted(t)
 	cmd := w.command("terminals", "read", "stack", "wait")

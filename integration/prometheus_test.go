@@ -26,7 +26,7 @@ func promtool(t *testing.T) string {
 	return path
 }
 
-// Prometheus' linter accepts the metrics of a running daemon.
+// Prometheus' linter must accept the metrics of a running daemon.
 func TestPromtoolAcceptsTheMetrics(t *testing.T) {
 	tool := promtool(t)
 	d := startDaemon(t, `
@@ -48,7 +48,7 @@ pipelines:
 	}
 }
 
-// Each alert of the examples fires in its test, and none fires for a working daemon.
+// Each alert of the examples must fire in its test. No alert may fire for a working daemon.
 func TestAlertsOfTheExamplesFire(t *testing.T) {
 	tool := promtool(t)
 	for _, args := range [][]string{{"check", "rules", "--lint-fatal", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}} {

@@ -74,8 +74,8 @@ func sarifOf(t *testing.T, text string) (all []string) {
 	return all
 }
 
-// One run prints the errors of a stripped program in two processes, one with a truncated report, in
-// all forms. Each output is valid by the schema of its readers.
+// The errors of a stripped program in two processes, one with a truncated report, are printed in
+// all forms by one run. Each output must be valid by the schema of the programs that read it.
 func TestErrorsOfStrippedProgramsAreReadByBuilds(t *testing.T) {
 	t.Parallel()
 	need(t, "xmllint")
@@ -126,8 +126,8 @@ func TestErrorsOfStrippedProgramsAreReadByBuilds(t *testing.T) {
 	}
 }
 
-// Microsoft's validator, with the rules for SARIF and for GitHub, finds no error. Its exit status
-// is always 0; the findings are in its output.
+// Microsoft's validator, with the rules for SARIF and for GitHub, must find no error. Its exit
+// status is always 0; the findings are in its output.
 func TestSARIFPassesItsValidator(t *testing.T) {
 	testenv.OnlyLong(t)
 	validator := pageTool(t, "@microsoft", "sarif-multitool-linux", "Sarif.Multitool")

@@ -77,7 +77,7 @@ func TestClientsOfDebuginfodAskTheDaemon(t *testing.T) {
 		t.Errorf("the server behind got %d requests, want one for the debug file, the program and the source file", got)
 	}
 	behind.stop()
-	// since gdb also looks for its source file
+	// with the source file in place, gdb would read that file and not ask symfilterd
 	if err := os.Rename(built, built+".gone"); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,8 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// A stackProgram is a program of Debian whose stacks are recorded at its allocations.
+// A stackProgram is a program of Debian. While it runs, its stack is recorded at some of its calls
+// of malloc.
 type stackProgram struct {
 	machine string   // Debian's name of the machine
 	command []string // the program, below root, and its arguments
@@ -69,7 +70,8 @@ var stackForms = []struct {
 	{"seastar", "", "%#[2]x\n", "", 0, true},
 }
 
-// A stacksIn holds stacks of a process, and the place of one file that has frames in each of them.
+// A stacksIn has stacks of one process, each with frames in the file at path. It also has the load
+// bias of that file and the address ranges of its code.
 type stacksIn struct {
 	path   string
 	bias   uint64 // load bias of the file
@@ -186,7 +188,8 @@ type namedStack struct {
 	messages string // standard error
 }
 
-// nameStack writes a stack in a form of a program and lets symfilter resolve it.
+// nameStack formats a stack in the form stackForms[form], and returns symfilter's output for it.
+// debug is the folder of debug files.
 func nameStack(t *testing.T, s *stacksIn, stack []uint64, form int, debug string) (named namedStack) {
 	t.Helper()
 	f := stackForms[form]

@@ -158,8 +158,8 @@ func exitError(t testing.TB, code int) error {
 	return err
 }
 
-// inputHash returns the hash of an input, in which it first folds the folders of tests. For an
-// empty input it returns "".
+// inputHash returns the hash of an input, computed after fold has replaced the folders of tests. It
+// returns "" for an empty input.
 func inputHash(data []byte) string {
 	if len(data) == 0 {
 		return ""

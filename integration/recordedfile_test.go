@@ -19,7 +19,9 @@ import (
 // UTF-8, are stored as files.
 const maxRecordedText = 2000
 
-// keepText records a text; the method text is its inverse.
+// keepText returns the form of a text in a recording. A short text is kept with its folders folded.
+// A long text, or one that is not UTF-8, is stored as a file, and the form is "file HASH". The
+// method text is the inverse.
 func (r *recorder) keepText(t testing.TB, data []byte) string {
 	s := fold(string(data))
 	if len(s) <= maxRecordedText && utf8.ValidString(s) {
@@ -35,8 +37,8 @@ func (r *recorder) text(t testing.TB, s string) []byte {
 	return []byte(unfold(s))
 }
 
-// keep records a file; the method content is its inverse. If the file is text, both fold names of
-// folders, like keepText.
+// keep stores the content of a file, and returns its hash. The method content returns the stored
+// content. In text, keep folds the names of folders, and content unfolds them.
 func (r *recorder) keep(t testing.TB, data []byte) (hash string) {
 	if utf8.Valid(data) {
 		data = []byte(fold(string(data)))

@@ -101,7 +101,7 @@ func (r *recorder) load() error {
 	return err
 }
 
-// always lists the programs that every machine with make test has.
+// always lists programs that are never recorded, since every machine that runs make test has them.
 var always = []string{"go", "git", "make", "sh", "bash", "tar", "gzip", "cat", "env", "sha256sum", "unshare", "mount", "chroot", "dmesg"}
 
 // isAlways reports whether a program always runs and is never recorded: symfilter, symfilterd and
@@ -161,8 +161,8 @@ func (r *recorder) save() error {
 
 var testFunction = regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
 
-// Each recording and each line of real.txt belongs to an existing test, and no test has both. The
-// stored files are exactly the files that recorded commands wrote.
+// Each recording and each line of real.txt must belong to an existing test, and no test may have
+// both. The stored files must be exactly the files that recorded commands wrote.
 func TestRecordingsAreOfTests(t *testing.T) {
 	tests := make(map[string]bool)
 	sources, err := filepath.Glob("*_test.go")

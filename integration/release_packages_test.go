@@ -60,8 +60,8 @@ func packageFiles(t *testing.T) []string {
 	return all
 }
 
-// nextRelease returns a folder with the packages of the next version of a tree, in which the
-// configuration files have changed.
+// nextRelease releases the next version of a tree, with changed configuration files. It returns the
+// folder of the packages.
 func nextRelease(t *testing.T, tree string) string {
 	t.Helper()
 	clone, dir := filepath.Join(t.TempDir(), "next"), t.TempDir()
@@ -149,7 +149,7 @@ const inUse = "systemctl --quiet enable symfilterd.service symfilter-index.timer
 	"mkdir -p /var/log/symbolized /var/lib/symfilterd/state /var/cache/symfilter && " +
 	"touch /var/log/symbolized/app.log /var/lib/symfilterd/state/app /var/cache/symfilter/index"
 
-// enabled lists the links of enabled units.
+// enabled is a script that lists the links of enabled units.
 const enabled = "ls /etc/systemd/system/*.wants | grep symfilter || true"
 
 // releasedDeb installs the package with apt in a new Debian, uses, upgrades and removes it.

@@ -86,8 +86,8 @@ func publish(t *testing.T, proxy, tree, folder string) {
 }
 
 // fromProxy returns a function that runs the go command with this repository's modules from the
-// proxy. Other modules come from this machine's module cache. Modules of the proxy must not stay in
-// that cache, since a later run has other bytes for the same version.
+// proxy. Other modules come from this machine's module cache. Downloads go to a temporary cache,
+// since the proxy of a later run has other bytes for the same version.
 func fromProxy(t *testing.T, proxy string) func(dir string, args ...string) string {
 	cache := strings.TrimSpace(run(t, nil, "go", "env", "GOMODCACHE"))
 	env := append(os.Environ(), "GOPROXY=file://"+proxy+",file://"+filepath.Join(cache, "cache", "download"),
@@ -106,8 +106,8 @@ func fromProxy(t *testing.T, proxy string) func(dir string, args ...string) stri
 	}
 }
 
-// From a proxy with the tagged files, go install of the tag must build both commands: our go.mod
-// must replace nothing, and need no nested module.
+// From a proxy that has only the root module at its tag, go install must build both commands. So
+// our go.mod may have no replace directive, and may require no nested module.
 func TestGoInstallOfTheTag(t *testing.T) {
 	if !long() {
 		t.Skip("compiles all packages from another folder; make test-long does it")

@@ -12,7 +12,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The command in docs/releasing.md verifies the signature written by make sign. The command rejects
+// The command in docs/releasing.md must verify the signature written by make sign. It must reject
 // other sums, and sums signed with another key.
 func TestTheSumsAreSigned(t *testing.T) {
 	testenv.Need(t, "ssh-keygen", "make")

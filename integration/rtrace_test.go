@@ -17,7 +17,8 @@ import (
 	"testing"
 )
 
-// A tracer is a program that writes a report about itself. Its stripped copy runs.
+// A tracer is a program that writes an sp-rtrace report about itself. The tests run its stripped
+// copy.
 type tracer struct {
 	name   string
 	source string

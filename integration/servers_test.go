@@ -24,11 +24,12 @@ import (
 
 const libraries = 12 // libraries of the program that logs
 
-// A chain is a program that writes a backtrace as markup, and the resulting log. Each function in
-// the backtrace calls the next one, which is in another library.
+// A chain has the log of a program that writes its own backtrace as markup, and the folder of the
+// program's files. Each function in the backtrace calls the next one, which is in another library.
 type chain struct {
 	log string // markup of one backtrace through all libraries
-	// folder with its stripped files and, separately, their debug files; the log has other paths
+	// folder of the program's stripped files and their separate debug files; the paths in the log
+	// differ
 	files string
 }
 
@@ -226,7 +227,7 @@ func TestServersAreAskedOnlyWhereTheUserAsks(t *testing.T) {
 	}
 }
 
-// If the stripped program is present, only its debug file is requested.
+// If the stripped program is present, only its debug file may be requested.
 func TestServerIsNotAskedForAProgramThatIsThere(t *testing.T) {
 	need(t, "gcc")
 	var asked []string

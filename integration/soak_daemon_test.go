@@ -75,7 +75,8 @@ type daemonSoak struct {
 	streams map[int]*soaked
 }
 
-// stream returns a new stream of lines: a file at path, or if path is empty, a connection.
+// stream adds a log to the run, and returns it. The log is a file at path or, if path is empty, the
+// lines that are sent to the daemon.
 func (s *daemonSoak) stream(path string, of *runtime) *soaked {
 	one := &soaked{number: len(s.all), path: path, runtime: of, asks: true}
 	s.all = append(s.all, one)

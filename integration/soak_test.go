@@ -231,7 +231,7 @@ func (s *soaked) rotate() error {
 	return os.Rename(s.path, s.path+".1")
 }
 
-// A tally counts lines of the output.
+// A tally counts the lines of the output by kind, and the lines that are lost, repeated or changed.
 type tally struct {
 	lines, more, markup, hostile int64
 	lost, again, changed         int64
@@ -509,8 +509,9 @@ type used struct {
 	samples                 []int64 // of memory
 }
 
-// memoryRange returns the smallest and the largest mean of a tenth of the samples, each relative to
-// the mean of all samples. It skips the first third of the time, or ten minutes if they are less.
+// memoryRange divides the samples into ten consecutive parts. It returns the smallest and the
+// largest mean of a part, each divided by the mean of all parts. It first drops the samples of the
+// first third of the time, or of ten minutes if they are less.
 func (u used) memoryRange() (least, most float64) {
 	after := u.samples[min(len(u.samples)/3, int(10*time.Minute/soakSample)):]
 	whole := max(1, mean(after))

@@ -167,8 +167,8 @@ func TestEmbeddedSourcesAreShown(t *testing.T) {
 	}
 }
 
-// Files below a root must be shown. They must be verified by the checksums that clang writes; GCC
-// writes none.
+// Source files below --source-root must be shown. With clang's DWARF 5, which has checksums of the
+// sources, the files must be verified. Otherwise a message must report that they are not.
 func TestFilesBelowARootAreShown(t *testing.T) {
 	for name, tt := range map[string]struct {
 		compiler, flag string

@@ -59,7 +59,8 @@ func TestSpeedscopeLoadsTheStacksOfAProfile(t *testing.T) {
 			}
 			want := map[string]int64{}
 			for name := range shown {
-				// functions with other names have several rows, one for each source file
+				// in other forms, speedscope shows a row for each source file of a function; only
+				// fib and compare always have one row
 				if form == "folded" || name == "fib" || name == "compare" {
 					want[name] = self[name]
 				} else {

@@ -25,8 +25,9 @@ type plainProfile struct {
 	lines map[string]int64    // own costs by "function file:line"
 }
 
-// recursionLevel matches a name to which Callgrind has added a caller or a level of recursion. The
-// name of a PHP closure has the path of its file, which may contain a ' as well.
+// recursionLevel matches a function name to which Callgrind has added a ' and a caller or a level
+// of recursion. A ' after a slash does not count: names of PHP closures contain the paths of their
+// files.
 var recursionLevel = regexp.MustCompile(`^([^/']*)'.*`)
 
 // readPlain reads the costs of one event of a profile, and multiplies them by scale. It removes
@@ -250,8 +251,9 @@ func (p *plainProfile) total() (sum int64) {
 	return sum
 }
 
-// surplus returns the costs by which calls into functions exceed the functions' own costs and
-// calls. It is 0 if the costs of the profile add up; Xdebug rounds its costs to 10 ns.
+// surplus adds up, over all functions, the cost of calls into a function that exceeds its own cost
+// and the cost of its calls. The sum is 0 if the costs of the profile add up. Xdebug's costs do
+// not, since it rounds them to 10 ns.
 func (p *plainProfile) surplus() (sum int64) {
 	in := map[string]int64{}
 	for a, n := range p.arcs {
@@ -351,7 +353,8 @@ func TestPprofShowsTheCostsOfAProfileOfRust(t *testing.T) {
 	compareStacks(t, file, readPlain(t, file, 0, 1), 100)
 }
 
-// Xdebug counts time and memory, which may also shrink.
+// For the stacks of a PHP profile, go tool pprof must show the costs of the profile: time and
+// memory. The memory of a call may be negative.
 func TestPprofShowsTheCostsOfAProfileOfPHP(t *testing.T) {
 	need(t, "php", "go")
 	dir := t.TempDir()

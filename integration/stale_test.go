@@ -96,15 +96,16 @@ type shopFunction struct {
 	calls        []uint64 // return addresses
 }
 
-// A shopCall is a call, or a jump to another function (tail): from is the caller, and returns the
-// address after the instruction.
+// A shopCall is a call or, if tail is set, a jump to another function. The field from is the
+// calling function. The field returns is the address after the instruction.
 type shopCall struct {
 	from    *shopFunction
 	returns uint64
 	tail    bool
 }
 
-// shops builds the program in testdata/stale and keeps its object files.
+// A shops links builds of the program in testdata/stale. It keeps the object files for later
+// builds.
 type shops struct {
 	dir     string
 	objects map[string]string
@@ -261,9 +262,9 @@ func (b *shopBuild) chain(random *rand.Rand, n int, exact, report bool) (addrs [
 // A shopFilter filters traces, with the path of a build in place of /opt/shop/shop.
 type shopFilter struct{ opened *symfilter.Opened }
 
-// names returns, for each frame of a trace, the printed functions, files and lines, or "" for a
-// frame without an answer. The trace is of the file at path. If base is not 0, the file is used
-// without proof, loaded at base.
+// names filters a trace of the program at path. For each frame it returns the printed functions,
+// files and lines, or "" if the frame has no answer. If base is not 0, the program is used without
+// proof, as loaded at base.
 func (s *shopFilter) names(t *testing.T, log string, frames int, path string, base uint64, logged time.Time) (all []string) {
 	t.Helper()
 	log = strings.ReplaceAll(log, "/opt/shop/shop", path)

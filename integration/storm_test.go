@@ -188,7 +188,8 @@ func startStorm(t *testing.T, files map[string]*stormed, out string, env []strin
 	return p
 }
 
-// A growing reads a file that a process writes, until the process has ended and the file is read.
+// A growing is a reader of a file to which a process still writes. It waits at the end of the file,
+// and returns io.EOF only after the process has ended.
 type growing struct {
 	f     *os.File
 	ended <-chan struct{}

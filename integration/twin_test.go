@@ -42,7 +42,7 @@ func newTraceTwin(t *testing.T, name string, b twinBuild) *traceTwin {
 	return newTraceTwinIn(t, t.TempDir(), name, b)
 }
 
-// newTraceTwinIn is newTraceTwin in the folder dir.
+// newTraceTwinIn is like newTraceTwin, but builds the program in the folder dir.
 func newTraceTwinIn(t *testing.T, dir, name string, b twinBuild) *traceTwin {
 	t.Helper()
 	if b.compiler == "" {

@@ -12,8 +12,9 @@ import (
 )
 
 // For a program that is not on this machine, printed suppressions must have the linkage names of
-// the report's own suppressions. If the report has none, they must have object files. With the
-// printed suppressions, Valgrind must suppress all errors.
+// the report's own suppressions. If the report has no suppressions, the printed ones must name
+// object files instead of functions. With the printed suppressions, Valgrind must suppress all
+// errors.
 func TestSuppressionsOfAProgramElsewhereMakeValgrindQuiet(t *testing.T) {
 	need(t, "valgrind", "g++")
 	dir := t.TempDir()

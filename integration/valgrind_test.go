@@ -104,7 +104,8 @@ func TestStrippedReportsSayWhatTheirTwinsSay(t *testing.T) {
 	}
 }
 
-// A score counts the addresses in a report's stacks by their answers, and biases of objects.
+// A score counts the addresses in a report's stacks by the result of the comparison with the twin's
+// report. It also counts the load biases of objects, and the wrong ones.
 type score struct {
 	frames, right, lines, inlined int // compared; equal to the twin; with lines; of several functions
 	// different from the twin, but equal to another reader of the debug information
@@ -271,7 +272,7 @@ func (tw *twin) valgrind(t *testing.T, dir string) (report []byte, biases map[st
 	return report, biases
 }
 
-// An address is a hex string in JSON.
+// An address is a number that is a string in hex in symfilter's JSON.
 type address uint64
 
 func (a *address) UnmarshalJSON(b []byte) error {
@@ -508,7 +509,8 @@ func (s *jsonSite) isBelowMain() bool {
 	return fn == "(below main)" || fn == "_start" || strings.HasPrefix(fn, "__libc_start_")
 }
 
-// An aliases maps the names of symbols to their addresses.
+// aliases maps the names of a file's symbols to their addresses. Names with the same address are
+// aliases of each other.
 type aliases map[string]string
 
 func readAliases(t *testing.T, file string) aliases {

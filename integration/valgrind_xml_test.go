@@ -127,7 +127,8 @@ func recordsOf(report []byte) (all []string) {
 	return all
 }
 
-// An again is a run of Valgrind whose report symfilter prints as XML again.
+// An again describes a run of Valgrind: the build of the program, the tool and its options.
+// symfilter then reads the run's report and prints it as XML.
 type again struct {
 	name  string
 	build []string
