@@ -34,21 +34,22 @@ var (
 	Filter func(f any) any
 
 	// BuildID returns a value with the internal methods of a *buildid.File, *buildid.SymbolPath,
-	// *buildid.IDsFile or *buildid.Tree. For nil, the methods call functions of the package.
+	// *buildid.IDsFile or *buildid.Tree. For nil, the value's methods are internal functions of the
+	// package.
 	BuildID func(of any) any
 
 	// Debuginfod returns a value with the internal methods of c, a *debuginfod.Client.
 	Debuginfod func(c any) any
 
-	// Valgrind and Rtrace return a value with the internal methods of a report reader's *Options,
-	// which construct further readers. Both have NewFindings. Valgrind also has NewPlaces, which
-	// returns a profile.Places.
+	// Valgrind and Rtrace return a value for the *Options of a report reader. The methods of the
+	// value construct other readers. Both values have the method NewFindings. The value of Valgrind
+	// also has NewPlaces, which returns a profile.Places.
 	Valgrind, Rtrace func(o any) any
 
-	// Contexts returns a container of filter.Contexts, one for each key: a key names one log of a
-	// filter.Lines. l is a filter.Limits. The container has the methods Of(key []byte)
-	// *filter.Context, AppendProcesses and Restore. It calls evicted, which may be nil, as a Filter
-	// calls filter.Options.Evicted.
+	// Contexts returns a container with a filter.Context for each key, within the limits l, a
+	// filter.Limits. A key names one of the logs that a filter.Lines filters. The container has the
+	// methods Of(key []byte) *filter.Context, AppendProcesses and Restore. It calls evicted, which
+	// may be nil, as a Filter calls filter.Options.Evicted.
 	Contexts func(l any, evicted func(key, reason string)) any
 )
 

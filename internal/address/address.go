@@ -30,7 +30,7 @@ type Word struct {
 // A Reader parses words. The zero value requires a file name in each word.
 type Reader struct {
 	// IsModule reports whether the word before a + or a parenthesis names a file, not a symbol. If
-	// IsModule is nil, it always does, and each word needs a file.
+	// IsModule is nil, that word always names a file, and Read rejects words without a file.
 	IsModule func(word string) bool
 	InFile   bool // numbers without a symbol are offsets in the file
 }

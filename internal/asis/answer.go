@@ -8,7 +8,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// A place is a frame with the data that other symbolizers print.
+// A place is a frame in the form that other symbolizers print: a function with its file, line and
+// declaration.
 type place struct {
 	function string // empty: unknown
 	file     string // empty: unknown
@@ -60,8 +61,8 @@ func (l *Line) places(frames []symbolize.Frame) []place {
 	return all
 }
 
-// single returns the innermost frame. In LLVM's style, it has the function of the outermost frame
-// if the symbol table names that function.
+// single returns the innermost frame, or an empty place if there are no frames. Unless gnu is set,
+// the place gets the function of the outermost frame if that function comes from the symbol table.
 func (l *Line) single(frames []symbolize.Frame, gnu bool) place {
 	if len(frames) == 0 {
 		return place{}

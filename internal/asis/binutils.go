@@ -416,7 +416,8 @@ func (b *binutils) variable(l symbolize.Location) (place, bool) {
 	return place{file: v.Declared.File, line: v.Declared.Line}, true
 }
 
-// findDebug opens the debug file for its symbols, once. It does nothing before the first lookup.
+// findDebug opens the debug file for its symbols, unless an earlier call has done so. It does
+// nothing before the first lookup, since only a lookup finds the debug file.
 func (b *binutils) findDebug() {
 	if b.searched {
 		return

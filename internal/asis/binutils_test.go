@@ -84,7 +84,7 @@ func TestFilesThatBinutilsCannotReadEndTheSession(t *testing.T) {
 	}
 }
 
-// libiberty prints names of C++ in its own form.
+// Names of C++ must be printed in the form of libiberty.
 func TestNamesAreThoseOfLibiberty(t *testing.T) {
 	s, _, _ := session(t, "addr2line", "-e", program)
 	b := &binutils{Session: s}

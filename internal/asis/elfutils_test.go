@@ -36,7 +36,7 @@ func TestAnswersAreThoseOfElfutils(t *testing.T) {
 	}
 }
 
-// Flags that symfilter lacks and files that it cannot read are refused.
+// Flags that symfilter lacks and files that it cannot read must be refused.
 func TestElfutilsCommandLines(t *testing.T) {
 	p := Named("eu-addr2line")
 	if l := p.Parse("eu-addr2line", "", strings.Fields("-Cx --exec app -fiS -A --relative 1")); l.Refusal() != "" || l.file != "app" || l.mangled || !l.symbols || l.paths != relativePaths {

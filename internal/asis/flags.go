@@ -56,7 +56,7 @@ const (
 	attached             // one letter; the value, if there is one, is the rest of the word
 )
 
-// A flag is a spelling of an option.
+// A flag is one spelling of an option: --addresses and -a are two flags with the same option.
 type flag struct {
 	word   string
 	form   form

@@ -81,7 +81,7 @@ func TestWrongCommandLinesAreRefused(t *testing.T) {
 	}
 }
 
-// The word of a response file that is too large, or nested too deeply, is kept.
+// If a response file is too large or nested too deeply, the word that names it must be kept.
 func TestResponseFilesAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -9,8 +9,9 @@ import (
 	"github.com/symfilter/symfilter/internal/escape"
 )
 
-// object begins a JSON answer with the members that precede ModuleName, since LLVM sorts members by
-// name. name is the member with the answer itself. The caller must call endObject.
+// object begins a JSON object for an answer. It appends the address, if the question has one, and
+// the member called name if that sorts before ModuleName, since LLVM sorts members by name. The
+// caller must call endObject.
 func (p *printer) object(q *question, name string) {
 	p.out = append(p.out, '{')
 	if q.hasAddr {
@@ -22,7 +23,8 @@ func (p *printer) object(q *question, name string) {
 	}
 }
 
-// endObject appends the other members and ends the object. value appends the value of name.
+// endObject appends the members from ModuleName on, and ends the object. It calls value to append
+// the value of the member called name.
 func (p *printer) endObject(q *question, module, name string, value func()) {
 	if name < "ModuleName" {
 		value()

@@ -46,7 +46,7 @@ type Line struct {
 	badNumber string
 }
 
-// A style is a form of answers.
+// A style selects the form of answers: the text of LLVM's tools, the text of GNU's tools, or JSON.
 type style uint8
 
 const (
@@ -55,7 +55,7 @@ const (
 	styleJSON
 )
 
-// paths is a form of source paths.
+// paths selects the form of source paths.
 type paths uint8
 
 const (

@@ -46,8 +46,8 @@ func isOldRust(mangled string) bool {
 	return strings.HasPrefix(end, "17h") && strings.HasSuffix(end, "E") && strings.Trim(end[3:len(end)-1], "0123456789abcdef") == ""
 }
 
-// clones appends the suffixes of a function that the compiler has cloned, such as .isra.0.cold. As
-// in libiberty, a number belongs to the word before it.
+// clones appends the suffixes that the compiler has added to the name of a cloned function. As in
+// libiberty, .isra.0.cold becomes [clone .isra.0] [clone .cold].
 func clones(name, suffixes string) string {
 	b := []byte(name)
 	for suffixes != "" {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Program is another symbolizer.
+// A Program is a symbolizer that symfilter can replace.
 type Program struct {
 	Name string // as its package installs it
 	Env  string // the variable with words that come before the arguments

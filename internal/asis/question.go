@@ -76,7 +76,7 @@ func (l *Line) question(line string) (q question, err error) {
 }
 
 // named reads the name after FILE: or, if isID is set, after BUILDID:. It returns the rest of the
-// line.
+// line. It fails if given is set, since the line then already has a file.
 func (q *question) named(line string, given, isID bool) (rest string, err error) {
 	switch {
 	case line == "" && isID:

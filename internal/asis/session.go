@@ -250,7 +250,8 @@ func (s *Session) ask(q *question, l symbolize.Location) (err error) {
 	return s.cause(q, err)
 }
 
-// askSymbol answers with the lines of all symbols with the name q.symbol.
+// askSymbol prints the source line of each symbol called q.symbol. If the question has an offset
+// within the symbol, the line is the one at the offset. Symbols without a source file are left out.
 func (s *Session) askSymbol(q *question, module string, l symbolize.Location, usable bool) error {
 	var all []place
 	if usable {
@@ -298,8 +299,8 @@ func (s *Session) askData(q *question, module string, l symbolize.Location, usab
 	return nil
 }
 
-// askFrame answers a question about local variables as if the function had none. It warns once that
-// local variables are not read.
+// askFrame answers a question about local variables as if the function had none. The first time, it
+// warns that symfilter does not read local variables.
 func (s *Session) askFrame(q *question, module string) {
 	if !s.noFrames {
 		s.noFrames = true

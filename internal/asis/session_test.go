@@ -211,8 +211,8 @@ func TestFilesThatCannotBeReadAreForgotten(t *testing.T) {
 	}
 }
 
-// Any questions are answered within bounds of time and memory. Each question gets at least one
-// line.
+// Any questions must be answered within bounds of time and memory. Each question must get at least
+// one line.
 func FuzzQuestions(f *testing.F) {
 	for _, in := range []string{"0x3fa6\n", "DATA 0x4020\nmain+1\n", "FILE:a 1\nBUILDID:00 2\n'a b' 3\n\"x", "CODE \nFRAME 0\n", "\x00\n\r\n 07 0b1 0o7"} {
 		f.Add([]byte(in), byte(0))

@@ -27,7 +27,8 @@ func (s *sizedSymbol) end() uint64 {
 	return end
 }
 
-// sizedSymbols are symbols sorted by address. ends[i] is the greatest end of list[:i+1].
+// sizedSymbols are symbols sorted by address. ends[i] is the greatest address at which a symbol in
+// list[:i+1] ends.
 type sizedSymbols struct {
 	list []sizedSymbol
 	ends []uint64
