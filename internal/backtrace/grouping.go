@@ -10,8 +10,9 @@ import (
 	"github.com/symfilter/symfilter/internal/lines"
 )
 
-// The bounds of a held backtrace, and of a line between two of its frames. The sanitizers print at
-// most 256 frames. The rest of a longer backtrace is a Stack with Cut set.
+// The first two constants bound a held backtrace. The rest of a longer backtrace is a Stack with
+// Cut set. The sanitizers print at most 256 frames. The other constants bound the text between two
+// frames.
 const (
 	maxStackRows  = 512
 	maxStackText  = 128 << 10 // bytes

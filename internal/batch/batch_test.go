@@ -120,7 +120,7 @@ func TestAnswersAreInTheOrderOfTheirQuestions(t *testing.T) {
 	}
 }
 
-// A large answer is written in parts. Together they are valid JSON.
+// A large answer must be written in parts, which together are valid JSON.
 func TestBatchesAreAnsweredWhole(t *testing.T) {
 	frame := `{"build_id":"` + server + `","offset":"0x3fd7"}`
 	request := `{"frames":[` + strings.Repeat(frame+",", MaxFrames-1) + frame + `]}`
@@ -179,8 +179,8 @@ func TestRequestsThatCannotBeAnswered(t *testing.T) {
 	}
 }
 
-// The memory of a request is granted before it is allocated. An answer without memory has the
-// reason no_room.
+// The memory of a request must be granted before it is allocated. If the memory for the frames of
+// an answer is refused, the answer must have the reason no_room.
 func TestRequestsTakeNoMoreThanTheirRoom(t *testing.T) {
 	frame := `{"build_id":"` + server + `","offset":"0x3fd7"}`
 	other := `{"build_id":"` + server + `","offset":"0x3fa6"}`
@@ -273,7 +273,7 @@ func TestErrorsOfTheBodyAreReturned(t *testing.T) {
 	}
 }
 
-// Unknown members are skipped if they are valid JSON and not nested too deeply.
+// Unknown members must be skipped if they are valid JSON and not nested too deeply.
 func TestUnknownMembersAreSkipped(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{`{"a":[1,{"b":[null,true,"x"]}]}`, ""},

@@ -14,7 +14,7 @@ import (
 // MaxModules bounds the modules of a request. Each module that is waited for takes a goroutine.
 const MaxModules = 1000
 
-// bytes that are taken from the room
+// memory that a request takes from its room, in bytes
 const (
 	moduleBytes  = 8 << 10 // stack of a goroutine that waits for a module
 	addressBytes = 160     // a location, an answer, and places in slices
@@ -24,7 +24,8 @@ const (
 // imagePage is the alignment of images in memory, in bytes. No system has smaller pages.
 const imagePage = 4 << 10
 
-// A Room grants memory. Its maker releases all memory after the request.
+// A Room grants memory for one request. After the request, the code that made the Room releases all
+// memory.
 type Room interface {
 	// Take reports whether n more bytes are granted. Many goroutines may call it.
 	Take(n int64) bool
@@ -80,7 +81,7 @@ func (s *Symbols) look(ctx context.Context, locations []symbolize.Location, imag
 	for i := range order {
 		order[i] = i
 	}
-	// in ascending order: each unit of the debug information is read once
+	// sorted by build ID and address, so that each unit of the debug information is read once
 	slices.SortFunc(order, func(i, j int) int {
 		a, b := &locations[i], &locations[j]
 		return cmp.Or(strings.Compare(string(a.ID.Bytes()), string(b.ID.Bytes())), cmp.Compare(a.Addr, b.Addr))
@@ -114,7 +115,7 @@ func (s *Symbols) look(ctx context.Context, locations []symbolize.Location, imag
 	return l.answers, nil
 }
 
-// A lookup is one call of Look.
+// A lookup has the parameters of one call of Look, and the answers so far.
 type lookup struct {
 	symbolizer *symbolize.Symbolizer
 	room       Room

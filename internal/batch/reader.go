@@ -62,8 +62,8 @@ func NewReader(body io.Reader, room Room) *Reader {
 	return &Reader{d, b}
 }
 
-// A bounded is an io.Reader that fails if r has more than left bytes, or if the room does not grant
-// memory for them.
+// A bounded is an io.Reader of r. Its Read fails if r has more than left bytes, or if the room does
+// not grant memory for the bytes read.
 type bounded struct {
 	r    io.Reader
 	room Room

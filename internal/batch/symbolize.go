@@ -13,7 +13,7 @@ import (
 // MaxFrames bounds the frames in a request of Symbolize.
 const MaxFrames = 10_000
 
-// Symbols has the symbolizer and the memory for one request.
+// Symbols looks up the addresses of one request. Its Room bounds the memory of the request.
 type Symbols struct {
 	Symbolizer *symbolize.Symbolizer
 	// Complete returns the only build ID that begins with prefix, or zero.

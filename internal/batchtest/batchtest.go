@@ -35,8 +35,8 @@ func (b *budget) Take(n int64) bool {
 	return false
 }
 
-// Symbols returns the symbols of the repository's debug files. Its requests may take n bytes in
-// all.
+// Symbols returns a [batch.Symbols] that finds the repository's debug files. Its Room grants n
+// bytes in all.
 func Symbols(t testing.TB, n int64) *batch.Symbols {
 	t.Helper()
 	up := filepath.Join("..", "..")

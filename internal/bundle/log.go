@@ -39,7 +39,8 @@ type Log struct {
 
 var _ filter.Printer = (*Log)(nil)
 
-// frameCounts are the frames of a dialect.
+// frameCounts counts the frames of a dialect: those with a name, those without, and the latter by
+// reason.
 type frameCounts struct {
 	named, unnamed int
 	reasons        map[string]int
@@ -51,8 +52,8 @@ type moduleKey struct {
 	id   buildid.ID
 }
 
-// A loaded records where a module was mapped in memory, from all its maps in the log: high is the
-// last address.
+// A loaded has the range of memory that all maps of a module in the log cover together. high is the
+// last address of the range.
 type loaded struct {
 	low, high uint64
 	maps      int
@@ -141,7 +142,7 @@ func (l *Log) appendAnswer(dst []byte, r *filter.Resolved) []byte {
 	return dst
 }
 
-// add adds the facts that appendAnswer appended.
+// add reads the fields that appendAnswer has appended, and adds their numbers and names to k.
 func (k *known) add(appended []byte) {
 	for field := range strings.Lines(string(appended)) {
 		value := strings.TrimSuffix(field[1:], "\n")
@@ -229,7 +230,7 @@ func (l *Log) PrintTo(r *Redactor) {
 	}
 }
 
-// printNone prints that a section is empty.
+// printNone prints "none" for a section with n entries if n is 0.
 func printNone(w io.Writer, n int) {
 	if n == 0 {
 		fmt.Fprintln(w, "  none")

@@ -40,7 +40,7 @@ const (
 	maxFinding  = 400   // bytes of one such line
 )
 
-// A limited writer writes the lines within maxReport.
+// A limited is a writer that stops at maxReport bytes.
 type limited struct {
 	w    io.Writer
 	size int // bytes written; maxReport if a line was left out
@@ -164,9 +164,9 @@ func (r *Redactor) Redact(text string) string {
 	return b.String()
 }
 
-// Redactor.at returns the length of the private text or path at the start of text, and its
-// replacement. For NAME=PATH, it returns only NAME=, unchanged. n is 0 if text begins with none of
-// these.
+// Redactor.at returns the length of the private text or path at the start of text, and the text to
+// print in its place. For NAME=PATH, it returns only the length of NAME=, and NAME= unchanged. n is
+// 0 if text begins with none of these.
 func (r *Redactor) at(text string) (n int, shown string) {
 	word := text[:wordEnd(text)]
 	if place := r.placeAt(text); place != "" {

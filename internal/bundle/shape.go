@@ -19,8 +19,8 @@ const (
 	nearBits      = 28 // numbers that differ only in these low bits may be in one module
 )
 
-// fixedWords are words that dialects print in every frame, or that markup has. They are printed
-// unmasked, since they are not private.
+// fixedWords are words of markup and of the frames that dialects print. They are printed unmasked,
+// since they are not private.
 var fixedWords = sync.OnceValue(func() map[string]bool {
 	words := make(map[string]bool)
 	for _, w := range strings.Fields(`
@@ -51,7 +51,8 @@ func (k *known) addNumber(n uint64) {
 	}
 }
 
-// firstKnown returns the offset in a line of the first number, build ID or name of k, or 0.
+// firstKnown returns the offset of the first number, build ID or name of k in a line. It returns 0
+// if the line has none.
 func (k *known) firstKnown(line string) int {
 	for i := 0; i < len(line); {
 		n := max(1, wordLen(line[i:]))
