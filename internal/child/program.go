@@ -168,7 +168,8 @@ func (o *Output) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// readLate reads text that is ready, without waiting.
+// readLate reads text that is ready, without waiting. It returns io.EOF if no text is ready, or
+// once it has read pipeSize bytes.
 func (o *Output) readLate(b []byte) (n int, err error) {
 	if o.late >= pipeSize {
 		o.left = true

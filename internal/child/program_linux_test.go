@@ -38,8 +38,8 @@ func waitFor(t *testing.T, p *Program) syscall.WaitStatus {
 	return status
 }
 
-// All output from before the program's end is read. Another process that still has the output open
-// is not awaited.
+// All text that was written before the program's end must be read. Another process that still has
+// the output open must not be awaited.
 func TestTheOutputEndsWithTheProgram(t *testing.T) {
 	for _, c := range []struct {
 		name, script string
@@ -67,7 +67,7 @@ func TestTheOutputEndsWithTheProgram(t *testing.T) {
 	}
 }
 
-// Reading ends even if another process writes without end after the program's end.
+// Reading must end even if another process writes without end after the program's end.
 func TestAFloodAfterTheEndIsCut(t *testing.T) {
 	p := started(t, "yes & exit 0")
 	waitFor(t, p)
@@ -121,8 +121,8 @@ func TestWithoutPseudoTerminalsThereArePipes(t *testing.T) {
 	waitFor(t, p)
 }
 
-// If an output is a terminal, the program gets a terminal of the same size, which follows changes
-// of the size.
+// If an output is a terminal, the program must get a terminal of the same size. When the size of
+// the output's terminal changes, the program's terminal must get the new size.
 func TestATerminalHasTheSizeOfOurs(t *testing.T) {
 	ours, theirs, err := openTerminal(os.Stderr)
 	if err != nil {

@@ -31,8 +31,8 @@ func (p *Program[V]) Script(w io.Writer, shell string) error {
 	}
 }
 
-// Complete prints how the command line of cmd may continue after args. asked is the shell's request
-// word.
+// Complete prints how the command line of cmd may continue after args. asked is the hidden command
+// by which the shell's script requests completions, such as __complete.
 func (p *Program[V]) Complete(cmd *Command, asked string, args []string, stdout, stderr io.Writer) error {
 	root := p.completer(cmd)
 	root.SetArgs(append([]string{asked}, args...))

@@ -57,7 +57,8 @@ func (p *Program[V]) FlagsPage() string {
 	return b.String()
 }
 
-// listFlags writes the flags that list selects, group by group. brief leaves out Flag.More.
+// listFlags writes the flags for which the function list returns true, below the title of their
+// group. If brief is set, it leaves out the text Flag.More.
 func (p *Program[V]) listFlags(b *strings.Builder, list func(*Group[V], *Flag[V]) bool, brief bool) {
 	for i := range p.Groups {
 		g := &p.Groups[i]

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// A Program has the tables of a command line. V has the values of the flags.
+// A Program has the tables of a command line. V is the type that holds the values of the flags.
 type Program[V any] struct {
 	Name        string
 	About       string // line for the manual page
