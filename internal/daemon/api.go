@@ -90,8 +90,8 @@ func (d *Daemon) prepareAPI(c *change) (err error) {
 	return err
 }
 
-// openAPI opens the listener of c. If it succeeds, the api owns the caller's share of sym. The
-// listener answers only after serve.
+// openAPI opens the listener of c. If it succeeds, the api takes over the caller's reference to
+// sym. The listener answers only after serve.
 func (d *Daemon) openAPI(c Service, sym *symbols) (*api, error) {
 	w, err := d.house.webs.open(c.Listen, admission{tls: c.TLS, allowRemote: c.AllowRemote, mode: c.Mode})
 	if err != nil {

@@ -98,7 +98,7 @@ func TestTheServiceAnswersOtherProtocols(t *testing.T) {
 	owesNothing(t, d)
 }
 
-// owesNothing fails if the memory of ended requests is not released.
+// owesNothing fails the test if memory of ended requests is not released.
 func owesNothing(t *testing.T, d *Daemon) {
 	t.Helper()
 	var all, bytes int64

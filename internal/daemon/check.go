@@ -39,8 +39,8 @@ func (p *parser) compare(c *Config) {
 
 func (p *parser) given(path, name string) *yaml.Node { return p.at[join(path, name)] }
 
-// item returns the node of an item of the list at path. If the node was not kept, it returns the
-// node of the list's key.
+// item returns the YAML node of item i of the list at path. If the parser did not keep that node,
+// it returns the node of the list's key.
 func (p *parser) item(path string, i int) *yaml.Node {
 	return p.keyAt(p.at[path], path+"["+strconv.Itoa(i)+"]")
 }
@@ -101,8 +101,8 @@ func (p *parser) pipeline(c *Pipeline, path string) {
 	}
 }
 
-// one checks that exactly one of the keys s.One is set in a section. If so, it reports the keys
-// that have no effect together with the one that is set.
+// one reports a fault unless exactly one of the keys in s.One is set in the section at path. If
+// exactly one is set, it also reports the keys of the section that have no effect.
 func (p *parser) one(path string, s *Section) {
 	var found []string
 	for _, name := range s.One {
@@ -122,8 +122,8 @@ func (p *parser) one(path string, s *Section) {
 	}
 }
 
-// useless reports each key that has no effect in a section: a key with a list With needs one of the
-// keys in that list.
+// useless reports each key of a section that is set but has no effect. If a key has a list With, it
+// has an effect only if a key in that list is also set.
 func (p *parser) useless(path string, s *Section) {
 	for _, k := range s.Keys {
 		n := p.given(path, k.Name)

@@ -60,7 +60,7 @@ func existing(paths []string) (all []fs.FileInfo) {
 	return all
 }
 
-// needs are the rights that a configuration needs.
+// needs lists the operations and files that the sandbox must allow for a configuration.
 type needs struct {
 	writes []need // devices, and folders for files or sockets
 	calls  []need // operations on sockets

@@ -104,10 +104,10 @@ func (f *ficklePeer) expect(t *testing.T, n int) {
 
 func numbered(n int) string { return fmt.Sprintf("line %d.%s", n, strings.Repeat("x", n%100)) }
 
-// The output must deliver all lines to a peer that first does not listen, and then resets its
-// connections. On a unix socket, it must send the last lines again even if no other write follows.
-// Over TCP this is impossible: the system reports acknowledged bytes, which the peer may not have
-// read.
+// At first nobody listens at the peer's address; later the peer resets its connections. The output
+// must still deliver all lines. On a unix socket, it must send the last lines again even if no
+// other write follows. Over TCP this is impossible: the system reports acknowledged bytes, which
+// the peer may not have read.
 func TestConnectionsSendAgainWhatAPeerMayNotHave(t *testing.T) {
 	const lines = 20000
 	path := filepath.Join(t.TempDir(), "socket")

@@ -113,8 +113,9 @@ func (c *contexts) lend(n int64) bool {
 	return true
 }
 
-// limits returns the limits for a session: its share plus the free part. For the number of
-// processes, kept contexts count as free, since they can be dropped.
+// limits returns the limits for a session: the session's own share, plus the part of the limits
+// that no session uses. For the number of processes, kept contexts count as unused, since they can
+// be dropped.
 func (c *contexts) limits(s *session) filter.Limits {
 	c.mu.Lock()
 	defer c.mu.Unlock()

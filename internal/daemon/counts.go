@@ -67,7 +67,7 @@ func (t *tallies) add(now, before *filter.Stats) {
 	}
 }
 
-// follows registers a follower until unfollows is called.
+// follows includes a follower in the metrics of p until unfollows is called.
 func (t *tallies) follows(p *pipeline, f *follow.Follower) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,7 +92,7 @@ func (t *tallies) unfollows(f *follow.Follower) {
 	delete(t.followers, f)
 }
 
-// followed are the metrics of all followers.
+// followed has the metrics of all followers together.
 type followed struct {
 	lag              map[string]int64 // bytes, by pipeline
 	checkpointAge    time.Duration    // maximum over all followers
@@ -186,8 +186,8 @@ type attempting interface {
 	attempts() (failed int64, last error)
 }
 
-// A turn records, for the watchdog, the last progress of a session's filter: a finished write or
-// lookup. Patience bounds how long a lookup waits.
+// A turn has the time of the last progress of a session's filter: a finished write or lookup. The
+// watchdog compares it with a limit. Patience bounds how long a lookup waits.
 type turn struct {
 	since   atomic.Int64 // house.clock at the last progress; 0: idle
 	writing atomic.Bool  // the session waits for its output

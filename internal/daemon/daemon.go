@@ -26,8 +26,9 @@ const stopPatience = 4 * time.Second
 
 const restEvery = 2 * time.Second
 
-// manyFilters is the number of filters, of about 150 KB each, from which a burst is large: after
-// it, the daemon returns the memory to the system at once. The runtime alone would take minutes.
+// manyFilters is the number of filters, of about 150 KB each, that makes a burst large. After a
+// large burst, the daemon returns memory to the system at once. Without this, Go's runtime would
+// take minutes.
 const manyFilters = 32
 
 // Options connect a Daemon to its process.
@@ -190,7 +191,8 @@ func (d *Daemon) end() error {
 	return errors.Join(append(errs, d.house.states.remove())...)
 }
 
-// A change is a new configuration with open inputs and outputs.
+// A change is a new configuration whose new or changed inputs and outputs are open, but not yet in
+// use.
 type change struct {
 	conf    *Config
 	symbols *symbols
@@ -202,9 +204,9 @@ type change struct {
 	api     *api   // nil: unchanged, or none is configured
 }
 
-// Reload replaces the configuration. Unchanged pipelines continue with reopened outputs, changed
-// pipelines with new options and outputs. A changed input is stopped, and the new input started.
-// After an error, nothing has changed.
+// Reload replaces the configuration. Unchanged pipelines reopen their outputs. Changed pipelines
+// get new options and outputs. If an input has changed, Reload stops it and starts the new input.
+// If Reload returns an error, nothing has changed.
 func (d *Daemon) Reload(c *Config) error {
 	d.one.Lock()
 	defer d.one.Unlock()

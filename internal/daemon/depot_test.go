@@ -100,7 +100,7 @@ func TestDebugFilesAreServed(t *testing.T) {
 }
 
 // A behind is a debuginfod server that has files of serverID. It counts requests by path. It
-// answers only after the channel may was closed.
+// answers no request before the channel b.may is closed.
 type behind struct {
 	*httptest.Server
 	may chan struct{}
@@ -132,7 +132,8 @@ func newBehind(t *testing.T) *behind {
 	return b
 }
 
-// passingOn returns a configuration of a depot that gets its files from servers.
+// passingOn returns a configuration of a daemon with a depot at addr, which gets its files from
+// servers.
 func passingOn(addr, cache string, servers ...string) string {
 	return "symbols: {no_default_debug_directories: true, cache_directory: DIR/" + cache + ", debuginfod_urls: [\"" + strings.Join(servers, `", "`) +
 		"\"]}\nservice: {listen: \"" + addr + "\", debuginfod: true}\n"

@@ -104,7 +104,7 @@ func (f *framer) take(n int) []byte {
 	return f.ended(f.buf[:f.have])
 }
 
-// ended returns a line. If f.end is set, it adds a missing line end.
+// ended returns line. If f.end is set, it first appends a missing line end.
 func (f *framer) ended(line []byte) []byte {
 	if n := len(line); f.end && n > 0 && line[n-1] != '\n' {
 		line = append(line, '\n')
@@ -207,7 +207,8 @@ const (
 	valid
 )
 
-// length reads the length of a message. size includes the blank after the length.
+// length parses the length of a message at the start of b. state is valid, unfinished or invalid.
+// size is the number of bytes before the message, with the blank after the length.
 func length(b []byte) (n, size, state int) {
 	for i, c := range b {
 		switch {

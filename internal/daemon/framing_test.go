@@ -123,7 +123,8 @@ func FuzzFraming(f *testing.F) {
 	})
 }
 
-// letters returns b without bytes that may be part of a length, line ends and invalid UTF-8.
+// letters returns b without line ends, without digits and blanks, which may be part of a length,
+// and without invalid UTF-8.
 func letters(b []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if r == '\n' || r == ' ' || r >= '0' && r <= '9' || r == 0xfffd {

@@ -21,7 +21,7 @@ const (
 	removePatience = 20 * time.Second // for a removed pipeline whose output accepts lines
 )
 
-// A turnover ends a pipeline's running input, and starts the pipeline's next input.
+// A turnover replaces a pipeline's running input by its next input.
 type turnover struct {
 	p      *pipeline
 	in     runner
@@ -139,8 +139,8 @@ func (p *pipeline) endsUnlessBlocked() bool {
 	}
 }
 
-// renamed returns a removed pipeline whose configuration satisfies the function input, or nil. It
-// skips the pipelines in taken, and adds its result to taken.
+// renamed returns a pipeline that c removes and whose old configuration satisfies the function
+// input, or nil. It skips the pipelines in taken, and adds the returned pipeline to taken.
 func (d *Daemon) renamed(c *change, input func(Pipeline) bool, taken map[*pipeline]bool) *pipeline {
 	for name, p := range d.pipelines {
 		if _, stays := c.conf.Pipelines[name]; !stays && !taken[p] && input(d.conf.Pipelines[name]) {
@@ -205,8 +205,9 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// A stateRoom returns the paths of checkpoints. Without a configured folder, it makes a private
-// folder, since inputs continue after a reload. The end of the run removes the private folder.
+// A stateRoom selects the folder of checkpoints. If none is configured, it makes a private folder,
+// since inputs continue from their checkpoints after a reload. The private folder is removed at the
+// end of the run.
 type stateRoom struct{ private string }
 
 // path returns the prefix of a pipeline's checkpoints, or "" if there is no folder.

@@ -42,8 +42,8 @@ func (l *tally) Enabled(context.Context, slog.Level) bool { return true }
 func (l *tally) WithAttrs([]slog.Attr) slog.Handler       { return l }
 func (l *tally) WithGroup(string) slog.Handler            { return l }
 
-// hostile starts a daemon with the pipeline app for hostile peers, and another pipeline. calm
-// checks that the other pipeline still passes lines on.
+// hostile starts a daemon with two pipelines: app, for hostile peers, and another. The function
+// calm checks that the other pipeline still passes lines on.
 func hostile(t *testing.T, input, limits string) (d *Daemon, log *tally, calm func()) {
 	t.Helper()
 	dir := t.TempDir()
@@ -107,8 +107,8 @@ func appLog(t *testing.T, d *Daemon) string {
 	return string(text)
 }
 
-// One peer may have three quarters of the connections. Further connections are closed at once, and
-// a connection that ends frees its seat.
+// One peer may have three quarters of the connections. Further connections must be closed at once.
+// When a connection ends, the peer must get its seat back.
 func TestConnectionsBeyondTheLimitAreClosed(t *testing.T) {
 	d, log, calm := hostile(t, `{listen: "tcp:127.0.0.1:0"}`, "limits: {connections: 256}")
 	var open []net.Conn

@@ -14,9 +14,9 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// An askers decides which requests an HTTP listener accepts. A web page can make a browser send
-// requests to any address. If the page's DNS name resolves to the listener, the header Host has
-// that name. The header Origin, which only browsers send, has the page's origin.
+// An askers refuses requests of foreign web pages to an HTTP listener. A page can make a browser
+// send requests to any address. If the page's DNS name resolves to the listener, the header Host
+// has that name. The header Origin, which only browsers send, has the page's origin.
 type askers struct {
 	warn    func(msg string, args ...any)
 	refused seldom.Limiter
@@ -62,8 +62,8 @@ func isCalled(r *http.Request, names []string) bool {
 	return err == nil && isNamed(name, []string{own})
 }
 
-// foreignOrigin returns an Origin of the request that is not allowed. The request's own Host, and
-// hosts, are allowed.
+// foreignOrigin returns the first Origin of the request that is not allowed; foreign is false if
+// all are allowed. The host in Origin must be the request's own Host, or in hosts.
 func foreignOrigin(r *http.Request, hosts []string) (origin string, foreign bool) {
 	for _, origin := range r.Header.Values("Origin") {
 		u, err := url.Parse(origin)
@@ -89,7 +89,7 @@ func isNamed(name string, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return hostName(n) == name })
 }
 
-// callers are the configured names of a listener.
+// callers has the names by which requests may call a listener.
 type callers struct {
 	address string   // address of the listener
 	hosts   []string // values of the hosts keys

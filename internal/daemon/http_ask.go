@@ -152,7 +152,8 @@ func unpacked(r *http.Request, memory *unpack.Memory) (body io.Reader, done func
 	return u, u.end, nil
 }
 
-// A sniffed is the body of a request. It unpacks a packed body.
+// A sniffed reads the body of a request. It unpacks the body if the header or the first bytes name
+// a packed format.
 type sniffed struct {
 	r      io.Reader
 	memory *unpack.Memory

@@ -23,7 +23,8 @@ const (
 
 var errStopped = errors.New("symfilterd is stopping, or its configuration was changed; send the request again")
 
-// filter filters the body of a request. It delivers each block before it reads the next.
+// filter filters the body of a request. It writes the output of each block before it reads the next
+// block.
 func (h *httpInput) filter(w http.ResponseWriter, r *http.Request) {
 	ask, err := h.ask(r)
 	if err != nil {

@@ -130,7 +130,7 @@ func (h *httpInput) done() {
 	h.requests.Done()
 }
 
-// running returns the context of the run. After the run, the context is done.
+// running returns a context that is done at the end of the input's run.
 func (h *httpInput) running() context.Context {
 	h.mu.Lock()
 	defer h.mu.Unlock()

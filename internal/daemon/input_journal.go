@@ -13,7 +13,8 @@ import (
 	"github.com/symfilter/symfilter/internal/seldom"
 )
 
-// uploadIdle bounds the pauses within an upload, whose sender already has all entries.
+// uploadIdle bounds the pauses within an upload. The sender has all entries before it begins, so it
+// need not pause.
 const uploadIdle = time.Minute
 
 const journalPeer = "journal"

@@ -261,7 +261,8 @@ func (l *listener) hand(c *connection) bool {
 	return true
 }
 
-// inherit returns the connections of the previous input, and removes them from the port.
+// inherit returns the connections that the previous input has left at the port, and removes them
+// from the port.
 func (p *port) inherit() (all []*connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -21,7 +21,7 @@ type Section struct {
 	of reflect.Type // struct of the section
 }
 
-// A Key is a key of a [Section]. A zero field sets no rule.
+// A Key is a key of a [Section]. A field with its zero value sets no rule for the key.
 type Key struct {
 	Name    string
 	Default string   // default value, in the form used in the file

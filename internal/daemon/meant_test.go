@@ -2,8 +2,8 @@ package daemon
 
 import "testing"
 
-// One mistake is reported in one line, with the probable correction. Missing keys are reported
-// after misspelt keys.
+// Each mistake must be reported in one line, with the probable correction. Missing keys must be
+// reported after misspelt keys.
 func TestMistakesAreNamedByWhatIsMeant(t *testing.T) {
 	const good = "pipelines:\n  app:\n    input: {stdin: true}\n    output: {stdout: text}\n"
 	input := func(v string) string {

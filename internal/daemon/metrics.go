@@ -51,9 +51,9 @@ func (m *measures) observe(r debuginfod.Request) {
 	m.received.WithLabelValues(r.Server).Add(float64(r.Bytes))
 }
 
-// nameServers adds series for the servers of the current client, now. It removes the series of
-// servers that only the previous client, before, has. So the number of series is bounded by the
-// configuration.
+// nameServers updates the series after a change of the debuginfod client: before is the old client,
+// now the new one. It adds series for the servers of now, and removes the series of servers that
+// only before has. So the configuration bounds the number of series.
 func (m *measures) nameServers(before, now *debuginfod.Client) {
 	stay := make(map[string]bool)
 	if now != nil {

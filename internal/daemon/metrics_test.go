@@ -124,7 +124,7 @@ func TestEachMetricMoves(t *testing.T) {
 		name   string
 		config string
 		move   func(m *moving)
-		// lines of a series, its value before, and its value after; > is any larger value
+		// lines of the form SERIES BEFORE AFTER; the value after > is any larger value
 		want string
 	}{
 		{"lines are read and written", movingFile, lines("one", "two"), "input_lines_total{input=app} 0 2\ninput_bytes_total{input=app} 0 8\noutput_bytes_total{output=app} 0 8\noutput_blocked_seconds_total{output=app} 0 >"},
@@ -293,7 +293,7 @@ memory_bytes{of=frames} 0 >`},
 	}
 }
 
-// A more matches any larger value.
+// A more is a value that a series must exceed.
 type more float64
 
 // wanted parses the value that a series must reach. The text > matches any value larger than

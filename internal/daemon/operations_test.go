@@ -58,7 +58,7 @@ func quoted(names []string) (all []string) {
 	return all
 }
 
-// UPDATE=1 writes the page.
+// The page in docs must have the keys of the table. With UPDATE=1, the test first writes the page.
 func TestTheReferenceHasTheKeys(t *testing.T) {
 	const page = "docs/reference/symfilterd-configuration.md"
 	if os.Getenv("UPDATE") != "" {

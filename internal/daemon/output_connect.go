@@ -44,8 +44,9 @@ type connectOutput struct {
 	turns turns
 	line  lineEnd  // guarded by the turn
 	conn  net.Conn // guarded by the turn; nil: none
-	// bytes at the end of owed that begin a line whose end is not sent; after a reload, the line's
-	// stream writes the whole line to the new output; guarded by the turn
+	// bytes at the end of owed that begin an unfinished line. After a reload, the line's stream
+	// writes the whole line to the new output, so these bytes are not passed on. The turn guards
+	// torn.
 	torn int
 
 	mu sync.Mutex

@@ -141,8 +141,8 @@ func (o *fileOutput) write(ctx context.Context, from *session, p []byte) (n int,
 	}
 }
 
-// writeTo writes to the file called name. It returns wait if the file ends with another stream's
-// unfinished line. The caller has the turn.
+// writeTo writes p to the file called name, and returns the number of bytes written. The result
+// wait is true if the file ends with another stream's unfinished line. The caller has the turn.
 func (o *fileOutput) writeTo(ctx context.Context, name string, from *session, p []byte) (done int, wait bool, err error) {
 	serial := -1
 	err = o.insist(ctx, func() error {

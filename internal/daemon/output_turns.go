@@ -67,8 +67,8 @@ func (t turns) takeFor(ctx context.Context, end *lineEnd, from *session) (first 
 	}
 }
 
-// A lineEnd is the stream with an unfinished line at the end of an output. No other stream may
-// write before that line ends.
+// A lineEnd records whether an output ends with an unfinished line, and which stream has written
+// it. No other stream may write before that line ends.
 type lineEnd struct {
 	by            *session // nil: the output ends with a whole line
 	begun, lately time.Time

@@ -54,9 +54,9 @@ func (p *pipeline) succeed(next *stage) {
 	}
 }
 
-// takes reports whether the output of s can accept the undelivered lines of before. Both must write
-// the same form. An output with a file for each peer cannot accept the lines: their peers are not
-// recorded.
+// takes reports whether the output of s can accept the undelivered lines of the stage before. Both
+// outputs must write the same form. An output with a file for each peer cannot accept the lines,
+// since their peers are not recorded.
 func (s *stage) takes(before *stage) bool {
 	form := func(c Output) string { return cmp.Or(c.Stdout, c.Format, "text") }
 	out := s.out
@@ -99,7 +99,7 @@ func (s *stage) hold() {
 	s.writers.Add(1)
 }
 
-// letGo ends hold.
+// letGo allows the sessions to write, after hold.
 func (s *stage) letGo() {
 	close(s.ready)
 	s.writers.Done()

@@ -160,7 +160,7 @@ func compiled(t testing.TB) *jsonschema.Schema {
 	return s
 }
 
-// UPDATE=1 writes the published file.
+// schema.json must equal Schema. With UPDATE=1, the test first writes schema.json.
 func TestThePublishedSchemaIsTheTable(t *testing.T) {
 	if os.Getenv("UPDATE") != "" {
 		if err := os.WriteFile("schema.json", Schema(), 0o644); err != nil {
@@ -309,7 +309,8 @@ func TestLargeFilesAreRefused(t *testing.T) {
 	}
 }
 
-// A file that Parse accepts must match the schema. The error for any other file has at most 1 MiB.
+// A file that Parse accepts must match the schema. For any other file, the error must have at most
+// 1 MiB.
 func FuzzConfig(f *testing.F) {
 	for _, tt := range faults {
 		f.Add([]byte(tt.text))

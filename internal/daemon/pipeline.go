@@ -100,7 +100,7 @@ func (p *pipeline) supervise(ctx context.Context, in runner, done chan struct{})
 	defer close(done)
 	for pause := restartFirst; ; pause = min(2*pause, restartMost) {
 		begin := time.Now()
-		// after this time without an error, the input is open
+		// after this time without an error, the input counts as open
 		works := time.AfterFunc(restartFirst, func() { p.works(begin) })
 		err := in.run(ctx)
 		works.Stop()
@@ -172,7 +172,8 @@ func (p *pipeline) rest(now time.Time) {
 	}
 }
 
-// works records that the input has been running since begin, unless it has failed since then.
+// works clears the recorded error of the input, unless the run that began at the time begin has
+// failed.
 func (p *pipeline) works(begin time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -372,7 +372,7 @@ func (l *listener) Close() error {
 	return l.use.Close()
 }
 
-// takeLate returns a connection accepted for a closed use, or nil.
+// takeLate removes and returns a connection that leave has kept, or returns nil.
 func (p *port) takeLate() (c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

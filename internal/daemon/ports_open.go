@@ -67,8 +67,8 @@ func plainListenError(a address, err error) error {
 	return fmt.Errorf("listen on %v: %w", a, err)
 }
 
-// own sets the mode of the socket's file, which the umask may have narrowed. release removes the
-// file, unless it was replaced.
+// own sets the mode of the socket's file, since the umask may have removed bits. The function
+// release removes the file, unless another file has replaced it.
 func (a address) own(mode fs.FileMode) (release func(), err error) {
 	if err := os.Chmod(a.name, mode); err != nil {
 		return nil, err

@@ -20,7 +20,8 @@ type certificates struct {
 	outer     *tls.Config
 }
 
-// certificates reads the files in conf. Until the listener is closed, reread rereads them.
+// certificates loads the files in conf. Until the listener is closed, each reload loads them again:
+// see reread.
 func (p *ports) certificates(conf TLS, protocols []string) (*certificates, error) {
 	c := &certificates{conf: conf, protocols: protocols}
 	now, err := conf.load(protocols)
@@ -38,8 +39,8 @@ func (p *ports) certificates(conf TLS, protocols []string) (*certificates, error
 	return c, nil
 }
 
-// reread rereads the certificate files in both the old and the new configuration. commit uses them
-// for new connections.
+// reread loads the files of the listeners' certificates again, if the new configuration still has
+// them in named. The function commit puts them in use for new connections.
 func (p *ports) reread(named []*TLS) (commit func(), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -94,8 +94,8 @@ func status(n int, all []problem) string {
 	return text
 }
 
-// where returns a prefix for the text of p: "PART of PIPELINE", or "the last reload has failed" for
-// the configuration. It returns nil for the daemon itself.
+// where returns the prefix of p in the status, as a slice: "PART of PIPELINE", or "the last reload
+// has failed" for the configuration. The slice is empty for the daemon itself.
 func (p *problem) where() []string {
 	switch {
 	case p.Pipeline != "":

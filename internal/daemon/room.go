@@ -30,7 +30,8 @@ type room struct {
 	refused list.List // HTTP seats beyond the limit, oldest first
 }
 
-// A seat is a connection that a room counts, or that is beyond its limit.
+// A seat is the place of a connection in a room. The room does not count a refused seat, which is
+// beyond the limit.
 type seat struct {
 	room    *room
 	peer    string // a result of peerName
@@ -104,8 +105,8 @@ func (r *room) sit(s *seat) {
 	r.peers[s.peer]++
 }
 
-// slowest returns the seat that has been without a request for longest, or nil if that is less than
-// slowAfter. If own is set, it considers only seats of the same peer as s.
+// slowest returns the HTTP seat that has been without a request for longest. It returns nil if that
+// time is less than slowAfter. If own is set, it considers only seats of the same peer as s.
 func (r *room) slowest(s *seat, own bool) *seat {
 	for e := r.waiting.Front(); e != nil; e = e.Next() {
 		other := e.Value.(*seat)

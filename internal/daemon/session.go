@@ -57,10 +57,10 @@ type session struct {
 	decided atomic.Bool
 	end     atomic.Int64 // offset in the output after the last write; 0 before the first
 
-	// context of the peer's earlier stream, until there is a filter
+	// context of the peer's earlier stream; nil once a filter has it
 	past    []byte
 	changed bool // the context has changed since snapshot
-	// context for memory; nil: none yet, or the session is parked
+	// last context from keepSnapshot, for memory; nil: none yet, or the session is parked
 	snapshot  atomic.Pointer[[]byte]
 	weighed   time.Time // time of the last computation of the context's bytes
 	processes int64     // processes that the metric of contexts counts for the session

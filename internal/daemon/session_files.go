@@ -7,8 +7,8 @@ import (
 	"github.com/symfilter/symfilter/internal/input"
 )
 
-// sink returns the session as a sink for the lines of a file. more makes sinks for the file's
-// successors after rotations.
+// sink returns a sink that passes the lines of a file to the session. After a rotation, the
+// function more makes the sink for the next file.
 func (s *session) sink(more func() (*follow.Sink, error)) *follow.Sink {
 	return &follow.Sink{
 		WriteCloser: fileLines{s},
@@ -29,7 +29,8 @@ func (s *session) sink(more func() (*follow.Sink, error)) *follow.Sink {
 
 type fileLines struct{ *session }
 
-// Close ends the session. Damage in a packed file must not stop other files.
+// Close ends the session. It returns no error for damage in a compressed file, since other files
+// must still be read.
 func (f fileLines) Close() error { return f.p.exceptDamage(f.session.Close()) }
 
 func (s *session) damaged(e *input.UnpackError) {

@@ -83,8 +83,8 @@ func (s *session) note() {
 	}
 }
 
-// manyProcesses is the number of processes from which a session with a memory computes the size of
-// its context only once per silence. Other sessions do so at each change.
+// manyProcesses is a number of processes. A session with a memory and at least that many processes
+// computes the size of its context only once per silence. Other sessions compute it at each change.
 const manyProcesses = 64
 
 // weigh enforces the limits on contexts: it drops the context of a session that exceeds them, or
@@ -116,7 +116,8 @@ func (s *session) weigh() error {
 	return nil
 }
 
-// weighed has the methods of a Filter that enforce limits: see [access.Filter].
+// weighed is the interface of a Filter's internal methods for enforcing limits: see
+// [access.Filter].
 type weighed interface {
 	Weigh() (processes int, bytes int64)
 	SetLimits(filter.Limits)

@@ -53,7 +53,8 @@ type stage struct {
 	writers sync.WaitGroup // writes to out in progress
 }
 
-// newStage opens the output of c. If it succeeds, the stage owns the caller's share of sym.
+// newStage opens the output of c. If it succeeds, the stage takes over the caller's reference to
+// sym.
 func newStage(c Pipeline, limits Limits, sym *symbols, open func(Output) (output, error)) (*stage, error) {
 	s := &stage{conf: c, symbols: sym}
 	if err := s.setOptions(limits); err != nil {
@@ -114,8 +115,8 @@ func (s *stage) setOptions(limits Limits) error {
 	return nil
 }
 
-// fits reports whether filters of the next stage can continue contexts that filters of s have made.
-// format is the format of the lines from which they were made.
+// fits reports whether filters of the next stage, to, can continue contexts that filters of s have
+// made. format is the format of the lines that these filters have read.
 func (s *stage) fits(to *stage, format input.Format) bool {
 	from, now := &s.conf.Input, &to.conf.Input
 	return from.Key == now.Key && slices.Equal(from.JSONFields, now.JSONFields) && (from.Journal == "") == (now.Journal == "") &&

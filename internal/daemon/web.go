@@ -100,7 +100,7 @@ func (s *webs) open(address string, a admission) (*web, error) {
 			IdleTimeout:       idleTimeout,
 			MaxHeaderBytes:    maxHeader,
 			HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-			// hostile peers could cause endless messages
+			// not above the debug level, since hostile peers could cause any number of messages
 			ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 			ConnContext: w.seats.context,
 			ConnState:   w.seats.state,
