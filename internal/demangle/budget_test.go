@@ -21,8 +21,9 @@ func ended(name string) bool {
 	return err == ErrTooManySteps
 }
 
-// Each of these families of names takes the library exponential, cubic or quadratic time. Names
-// with few levels are demangled. For names with many levels, the budget ends the work.
+// For each of these families of names, the library takes exponential, cubic or quadratic time.
+// Names with few levels must be demangled. For names with many levels, the budget must end the
+// work.
 func TestTheBudgetEndsTheWork(t *testing.T) {
 	for _, test := range []struct {
 		name string

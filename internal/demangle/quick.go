@@ -74,8 +74,8 @@ const (
 // A span is the elements [lo,hi) of a list.
 type span struct{ lo, hi int }
 
-// A use is a set of things that determine the text of a part of a mangled name. If one of them
-// differs elsewhere, the same part may have another text there.
+// A use is a set of things on which the text of a part of a mangled name depends. Elsewhere in the
+// name, an equal part may have another text if one of these things differs.
 type use uint8
 
 const (
@@ -99,10 +99,11 @@ const (
 	special  // a name that ends in a conversion, constructor or destructor
 )
 
-// several is the set of forms of a piece that is not exactly one type.
+// several has the forms of a piece that stands for no type, or may stand for more than one.
 const several = pack | expanded | empty
 
-// An ident is the part of a class's name that the class's constructors repeat.
+// An ident is the range [lo,hi) of the part of a class's name that the names of its constructors
+// repeat.
 type ident struct{ lo, hi int32 }
 
 // A piece is the text [lo,hi) of a type or a name: in Quick.side if beside is set, otherwise in
@@ -223,8 +224,8 @@ func (q *Quick) encoding() {
 	q.active, q.templates, q.scope = active, templates, scope
 }
 
-// returned reads the type of a function's result. It inserts the type before the function's name,
-// at start.
+// returned reads the result type of a function. It inserts the type before the function's name,
+// which begins at offset start of the output.
 func (q *Quick) returned(start, args, elems int) {
 	n := len(q.b)
 	t := q.typ()

@@ -121,8 +121,8 @@ func (q *Quick) nested() (h head) {
 	return h
 }
 
-// unshown reads the class that defines an inherited constructor. The name of the class is not
-// shown.
+// unshown reads the class that defines an inherited constructor, and removes the class's name from
+// the output.
 func (q *Quick) unshown() {
 	at, subs := len(q.b), len(q.subs)
 	q.typ()

@@ -27,7 +27,7 @@ var anchorText = [anchors]string{"0x", " pc", "ip", `"o"`, "@ 0", "wn]", "C=0", 
 // [fits.after] skips, or 0 to skip none.
 var digitsAfter = [anchors]int{anchor0x: len("0x"), anchorIP: len("ip="), anchorAt: len("@ ")}
 
-// ends is the set of the last bytes of anchors.
+// ends[c] is true if an anchor ends with the byte c.
 var ends = func() (set [256]bool) {
 	for _, text := range anchorText {
 		set[text[len(text)-1]] = true

@@ -99,7 +99,9 @@ func matchBCC(r *Reader, l *Line, at int) bool {
 	return true
 }
 
-// bpfCall returns the kind of a frame's address. entry is set if a function begins at that address.
+// bpfCall returns the kind of a frame's address: Exact if entry is set, which means that a function
+// begins at the address. Otherwise it is Return if the line follows another frame, and System if
+// not.
 func (r *Reader) bpfCall(entry bool) Call {
 	switch {
 	case entry:

@@ -2,8 +2,8 @@ package dialect
 
 import "testing"
 
-// ClickHouse prints the addresses of a list a second time, with names: only the second lines get
-// answers.
+// ClickHouse prints the addresses of a list a second time, with names. Repeated must recognize the
+// second lines, so that only they get answers.
 func TestNumberedFramesRepeatAListOfClickHouse(t *testing.T) {
 	r := NewReader(nil)
 	l := r.Line([]byte("<Fatal> BaseDaemon: Stack trace: 0x000000000f5a1b2c 0x00007f31c2a01154"), 1)

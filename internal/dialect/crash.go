@@ -15,8 +15,9 @@ type Crash struct {
 	Codes []Code // listings of the first maxCodes lines of code after the frame
 }
 
-// Several processes may die at once. Lines of code may then follow the last of their frames, and
-// each line may belong to any of these processes.
+// Bounds of the listings for a crash, and of the crashes that may get a listing. If several
+// processes die at once, listings may follow the last of their frames, and each may belong to any
+// of them.
 const (
 	maxCodes   = 4
 	maxCrashes = 4
@@ -67,8 +68,8 @@ func (d *deaths) addCode(text []byte) {
 	}
 }
 
-// codeLine assigns the listing in a line to the last kernel frame that awaits one, or to the
-// crashes before the line.
+// codeLine assigns the listing in a line to the last kernel frame, if that frame awaits a listing.
+// Otherwise, the crashes before the line get the listing.
 func codeLine(r *Reader, b []byte, at int) {
 	text := b[at+len("ode: "):]
 	if !r.kernel.takeCode(text, r.number, r.inPast) && !r.inPast {

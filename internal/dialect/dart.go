@@ -94,7 +94,7 @@ func (r *Reader) ofDartTrace(name string) ModuleFact {
 	return m
 }
 
-// addDart adds m as a fact in the current line.
+// addDart adds the fact m, with the number of the current line.
 func (r *Reader) addDart(m ModuleFact) {
 	m.Text = uint64(max(r.facts.at, 0))
 	r.facts.AddModule(m)

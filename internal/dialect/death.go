@@ -93,8 +93,8 @@ func processBefore(b []byte, end int) int {
 	return close
 }
 
-// died adds the frame of a process whose PID ends at close. Its file and mapping follow at the
-// given offset: " in FILE[OFFSET,START+SIZE]".
+// died adds the frame of a killed process, whose PID ends at the offset close. Its file and mapping
+// follow at the offset at: " in FILE[OFFSET,START+SIZE]".
 func (r *Reader) died(l *Line, close, at int, addr uint64) bool {
 	b := bytes.TrimRight(l.Text, " \t")
 	end := len(b)
@@ -147,7 +147,8 @@ func (r *Reader) died(l *Line, close, at int, addr uint64) bool {
 // blanks.
 const maxComm = 15
 
-// processName returns the start of the name of the process whose PID ends at close.
+// processName returns the offset at which a process's name begins. The PID of the process ends at
+// the offset close.
 func processName(b []byte, close int) int {
 	_, open, _ := decimalBefore(b, close)
 	end := open - 1

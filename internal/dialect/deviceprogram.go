@@ -16,7 +16,7 @@ const (
 	maxVersion       = 100
 )
 
-// bounded returns p without fields that are too long.
+// bounded returns p without the values of fields that are too long.
 func (p Program) bounded() Program {
 	if len(p.Hash) > maxProgramDigits {
 		p.Hash = ""

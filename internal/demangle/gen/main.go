@@ -25,7 +25,8 @@ const library = "github.com/ianlancetaylor/demangle"
 //go:embed *.patch
 var patches embed.FS
 
-// errNoLibrary is wrapped by errors about a module cache without the library.
+// errNoLibrary is the cause of an error if the module cache lacks the library. Its text is the
+// command that downloads the library.
 var errNoLibrary = errors.New("go mod download")
 
 func main() {

@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/internal/testenv"
 )
 
-// The committed files equal the generator's output for the library version in go.mod.
+// The committed files must equal the generator's output for the library version in go.mod.
 func TestCopyIsTheLibraryWithABudget(t *testing.T) {
 	made, err := copies()
 	if errors.Is(err, errNoLibrary) {
