@@ -275,7 +275,8 @@ func TestChangesDoNotWaitOnceTheDaemonEnds(t *testing.T) {
 		leaving, leave := context.WithCancel(t.Context())
 		returned := make(chan time.Time)
 		go func() {
-			turnOver(leaving, nil, []chan struct{}{make(chan struct{})}) // a removed pipeline that does not end
+			never := make(chan struct{}) // of a removed pipeline that does not end
+			turnOver(leaving, nil, []chan struct{}{never})
 			returned <- time.Now()
 		}()
 		time.Sleep(switchPatience / 2)

@@ -16,8 +16,8 @@ func (g *generation) damagedSize(err error) (size int64, known bool) {
 	return g.contentSize()
 }
 
-// format returns the format of a compressed file, or nil if the format is unknown. undecided is true
-// if the file is too short to decide.
+// format returns the format of a compressed file, or nil if the format is unknown. undecided is
+// true if the file is too short to decide.
 func (h *handle) format() (f *unpack.Format, undecided bool, err error) {
 	head := make([]byte, unpack.LongestMagic)
 	n, err := h.ReadAt(head, 0)

@@ -348,8 +348,8 @@ func fill(t *testing.T, dir string) {
 	}
 }
 
-// A listing during a rotation may miss a file. It must be repeated at the next change, unless it took
-// more than listSlow.
+// A listing during a rotation may miss a file. It must be repeated at the next change, unless it
+// took more than listSlow.
 func TestSmallFoldersAreListedAtEveryChange(t *testing.T) {
 	dir := t.TempDir()
 	d := newDisk(nil)

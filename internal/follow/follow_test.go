@@ -151,8 +151,8 @@ func (r *running) end() error {
 	return err
 }
 
-// looking calls do, and calls Look every 5 ms until do returns. One call of Look is not enough: files
-// that are renamed during a look are searched again by the next look.
+// looking calls do, and calls Look every 5 ms until do returns. One call of Look is not enough:
+// files that are renamed during a look are searched again by the next look.
 func (r *running) looking(do func()) {
 	r.t.Helper()
 	end, ended := make(chan bool), make(chan bool)
