@@ -23,8 +23,7 @@ func (d *decoder) block() error {
 		n |= 56
 		e := literals[bits&literalMask]
 		if e&literalFlag != 0 {
-			// Two more symbols need no check: bits holds enough bits, and the Slack of out has room
-			// for their output.
+			// Two more symbols need no check: bits and the Slack of out suffice for them.
 			bits >>= e & 63
 			n -= uint(e & 63)
 			out[done] = byte(e >> 16)
