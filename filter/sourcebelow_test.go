@@ -22,8 +22,8 @@ func numberedSource(_ symbolize.Location, f *symbolize.Frame) symbolize.Snippet 
 	return s
 }
 
-// snippetLine matches a source line of numberedSource, or a caret, as the layout prints them, with
-// the text before it.
+// snippetLine matches a printed line whose end is a source line of numberedSource, a caret or an
+// ellipsis. It also matches the text before the bar.
 var snippetLine = regexp.MustCompile(`(?m)^.* \|(         *\^| {9}\S.*| \.\.\.)\r?\n`)
 
 // In every dialect, source lines must only be added: without them, the output must equal the output

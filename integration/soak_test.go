@@ -418,7 +418,7 @@ const soakReport = `## symfilter --follow
 For %s, %d files were followed with ` + "`symfilter --follow --state`" + `: %d logs in the format of CRI, %d in that of Docker's ` + "`json-file`" + `,
 the others as programs write them. Each file got a line every 20 ms and was rotated every second; up to ten rotated files were kept.
 %d %% of the lines had markup, %d %% were hostile: malformed elements, braces without end, control characters, invalid UTF-8, lines of up
-to 1.3 MiB. Half of the files did not exist at the start. The debug files were added after a twelfth and a sixth of the time.
+to 1.3 MiB. Half of the files did not exist at the start. One debug file was added after 1/12 of the time, another after 1/6.
 
 | | |
 |---|---|

@@ -34,7 +34,7 @@ func (c *config) checkWritten(files []string, std standard) error {
 		case isOpenAs(std.out, info):
 			return is("the output")
 		case isOpenAs(std.err, info):
-			return is("where messages are written")
+			return is("the file for messages")
 		}
 	}
 	for i, first := range all {

@@ -47,9 +47,9 @@ func TestFilesThatAreReplacedAreNoOthersOfTheRun(t *testing.T) {
 		{"in", "", []string{"log"}, ""},
 		{"out", "", []string{"log"}, dumps + "out is also the output"},
 		{"link", "", []string{"log"}, dumps + "link is also the output"},
-		{"err", "", []string{"log"}, dumps + "err is also where messages are written"},
+		{"err", "", []string{"log"}, dumps + "err is also the file for messages"},
 		{"", "out", []string{"log"}, state + "out is also the output"},
-		{"", "err", []string{"log"}, state + "err is also where messages are written"},
+		{"", "err", []string{"log"}, state + "err is also the file for messages"},
 		{"new", "new", []string{"log"}, dumps + "new is also the file of --state"},
 		{"new", "here/new", []string{"log"}, dumps + "new is also the file of --state"},
 	} {

@@ -264,8 +264,8 @@ called, FUNCTION.self for its own cost, or [OBJECT], such as [libz.so], for the
 self costs of an object's functions. A limit without a SCOPE is for the total.
 BOUND is a cost, such as 700000, 700k, 1.5M or 2G. With --diff it may be a
 change: +5% allows at most this increase, and -5% requires at least this
-decrease. The table is followed by a line for each limit, which ends with holds
-or exceeded. A limit for a missing function or object fails.
+decrease. After the table, each limit has a line that ends with "holds" or
+"exceeded". A limit for a missing function or object fails.
 
 FUNCTION is the linkage name, or the name as the table prints it, without a
 level of recursion such as '2. The arguments may be left out if no other

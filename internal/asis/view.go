@@ -198,8 +198,8 @@ func keepFirst(m map[string]uint64, name string, addr uint64) {
 	}
 }
 
-// A lastSymbol is the result of the last lookup. Like BFD, [binutils.symbol] returns it again for
-// the next offset in the same section if that offset is in the size bytes from the symbol's start.
+// A lastSymbol is the result of the last lookup. As in BFD, [binutils.symbol] returns it again if
+// the next offset is in the same section, and less than size bytes after the symbol's start.
 type lastSymbol struct {
 	view    *view
 	section int

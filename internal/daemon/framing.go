@@ -45,7 +45,8 @@ type framer struct {
 	// grow requests n bytes beyond the first block, or releases -n bytes. If it returns false, the
 	// line is cut.
 	grow func(n int) bool
-	// malformed is called if a message has no valid length. text begins at the expected length.
+	// malformed is called if a message does not begin with a valid length. text begins where the
+	// length should be.
 	malformed func(text []byte)
 
 	buf   []byte // has capacity for an added line end

@@ -32,5 +32,6 @@ func (n *kernelLog) takeCode(text []byte, line int64, inPast bool) bool {
 	return true
 }
 
-// userCounter handles the program counter of a process: the next code is not the kernel's.
+// userCounter handles a line with a user-space program counter. The code bytes that the log prints
+// next are not kernel code, so no frame awaits them.
 func userCounter(r *Reader, _ []byte, _ int) { r.kernel.code = nil }

@@ -7,7 +7,7 @@ import (
 	"sort"
 )
 
-// names from the standard for types and variables
+// Tags, attributes and operations of DWARF that describe types and variables.
 const (
 	tagArrayType       = 0x01
 	tagClassType       = 0x02

@@ -181,9 +181,9 @@ func fieldValue(b []byte) (name, value []byte) {
 	return b[:i], b[i+9 : len(b)-1]
 }
 
-// journalFields appends the fields of an entry that are to be filtered and have text. If none of
-// them has text, it appends the first of them, since an empty line may end a stack. It calls known,
-// if not nil, with systemd-coredump's fields about files.
+// journalFields appends the values of an entry's fields in names, without the empty ones. If all of
+// them are empty, it appends the first one, since an empty line may end a stack. It calls known, if
+// not nil, with systemd-coredump's fields about files.
 func journalFields(fields []field, entry []byte, names []string, known func(name string, value []byte)) []field {
 	var empty []field // first field without text
 	had := len(fields)

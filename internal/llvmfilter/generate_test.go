@@ -11,7 +11,7 @@ import (
 	"github.com/symfilter/symfilter/buildid"
 )
 
-// A binary is a debug file that generated logs may load.
+// A binary is an ELF file that the process in a generated log may load.
 type binary struct {
 	id      string
 	symbols []elf.Symbol
