@@ -283,9 +283,24 @@ func TestChangesDoNotWaitOnceTheDaemonEnds(t *testing.T) {
 		left := time.Now()
 		leave()
 		if waited := (<-returned).Sub(left); waited != 0 {
-			t.Errorf("it waited for another %v", waited)
+			t.Errorf("it returned %v after the end, want 0", waited)
 		}
 	})
+}
+
+// A reload holds the lock while it waits, and can only be told of the end without it.
+func TestTheEndDoesNotNeedTheLockOfAReload(t *testing.T) {
+	t.Parallel()
+	d, stop := started(t, configuration(t, t.TempDir(), idle), Options{Stdin: blocked(t)})
+	d.one.Lock()
+	time.Sleep(restEvery + restEvery/2) // the tick waits for the lock, too
+	stopped := make(chan error, 1)
+	go func() { stopped <- stop() }()
+	told := testenv.Wait(func() bool { return d.house.leaving.Err() != nil })
+	d.one.Unlock()
+	if err := <-stopped; !told || err != nil {
+		t.Errorf("told of the end: %v; %v", told, err)
+	}
 }
 
 func TestReloadsThatWaitEndWithTheDaemon(t *testing.T) {
