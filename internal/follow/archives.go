@@ -3,7 +3,6 @@ package follow
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
@@ -17,35 +16,30 @@ type cutArchive struct {
 	since time.Time // first seen with that size
 }
 
-// mayGrow reports whether the archive g ends too soon, but may still be written.
+// mayGrow reports whether the archive g ends too soon, but may still be written: it has changed
+// within linger, by its size and by its modification time.
 func (s *search) mayGrow(g *generation) bool {
 	d, cut := errors.AsType[damage](g.contents.err)
 	info, err := g.Stat()
-	if err != nil || !cut || !d.cut || !s.stillGrows(g.id, info) {
+	if err != nil || !cut || !d.cut {
 		return false
 	}
-	if info.Size() != g.contents.packedSize {
-		g.contents.release()
-	}
-	return true
-}
-
-// stillGrows reports whether the archive with this ID, which ends too soon, was changed within
-// linger. By its modification time alone, a file from the future would never be complete.
-func (s *search) stillGrows(id lineage.ID, info fs.FileInfo) bool {
-	known, ok := s.cut[id]
+	known, ok := s.cut[g.id]
 	if !ok || known.size != info.Size() {
 		if known = (cutArchive{info.Size(), time.Now()}); s.cut == nil {
 			s.cut = make(map[lineage.ID]cutArchive)
 		}
-		s.cut[id] = known
+		s.cut[g.id] = known
 	}
-	if time.Since(known.since) >= linger || time.Since(info.ModTime()) >= linger {
-		delete(s.cut, id)
-		return false
+	grows := time.Since(known.since) < linger && time.Since(info.ModTime()) < linger
+	switch {
+	case !grows:
+		delete(s.cut, g.id)
+	case info.Size() != g.contents.packedSize:
+		g.contents.release()
 	}
-	s.attention = true
-	return true
+	s.attention = s.attention || grows
+	return grows
 }
 
 // damaged notifies the user that unpacking the archive g has failed with err, and how many bytes

@@ -176,7 +176,7 @@ func (c *contents) failed(err error) error {
 }
 
 // openPacked opens the compressed file at path, at the beginning of its contents. It returns the
-// file even if the error is a damage or errNoFormat.
+// file even if the error is a damage.
 func (d *disk) openPacked(path string) (*generation, error) {
 	h, info, err := d.openHandle(path)
 	if err != nil {
@@ -184,18 +184,16 @@ func (d *disk) openPacked(path string) (*generation, error) {
 	}
 	g := &generation{handle: h, mtime: info.ModTime(), moved: time.Now(), copied: true}
 	g.contents = &contents{of: h, unpack: d.unpack, size: -1}
-	format, undecided, err := h.format()
+	format, err := h.format()
 	switch {
-	case err != nil || format != nil:
-	case undecided:
-		err = errNoFormat
-	default:
+	case isDamage(err):
+		g.contents.err = err
+	case err == nil && format == nil:
 		err = errForeignPacking
-	}
-	if err == nil {
+	case err == nil:
 		err = g.readHead()
 	}
-	if err != nil && !isDamage(err) && err != errNoFormat {
+	if err != nil && !isDamage(err) {
 		g.Close()
 		return nil, err
 	}
@@ -203,10 +201,7 @@ func (d *disk) openPacked(path string) (*generation, error) {
 	return g, err
 }
 
-var (
-	errForeignPacking = errors.New("in a format that cannot be unpacked")
-	errNoFormat       = errors.New("too short to have a format")
-)
+var errForeignPacking = errors.New("in a format that cannot be unpacked")
 
 func isDamage(err error) bool { _, ok := errors.AsType[damage](err); return ok }
 

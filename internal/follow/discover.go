@@ -46,9 +46,8 @@ func (s *source) discover(before lineage.Predecessor) error {
 			s.search.pending, s.attention = true, true
 			return nil
 		}
-		s.search.pending, s.search.family = pending, beside
-		if pending { // an archive may be changed in place, which the next search must see
-			s.search.family = nil
+		if s.search.pending = pending; !pending { // else the next search must see changes of the files
+			s.search.family = beside
 		}
 		s.rename(beside.Files)
 		s.rename(beside.Archives)

@@ -110,15 +110,14 @@ func (o opener) Keep(c lineage.Content, f lineage.File) bool {
 var errNothing = errors.New("an empty archive")
 
 // openArchive opens an archive. The error is lineage.ErrLater if the archive may be complete later,
-// or if it was replaced.
+// or if another file is at its path now.
 func (s *search) openArchive(f lineage.File) (*generation, error) {
 	g, err := s.f.disk.openPacked(f.Path)
-	if s.isReplaced(f, g) { // err is not an error of f
+	switch {
+	case isReplaced(f, g): // err is not an error of f
 		closeAll([]*generation{g})
 		s.attention = true
 		return nil, lineage.ErrLater
-	}
-	switch {
 	case isDamage(err):
 		defer g.Close()
 		if s.mayGrow(g) {
@@ -127,19 +126,12 @@ func (s *search) openArchive(f lineage.File) (*generation, error) {
 		s.damaged(g, err)
 		s.lineage.LeaveOut(f)
 		return nil, err
-	case err == errNoFormat:
-		defer g.Close()
-		if info, e := g.Stat(); e == nil && s.stillGrows(g.id, info) {
-			return nil, lineage.ErrLater
-		}
-		s.foreign = filepath.Base(f.Path)
-		return nil, err
-	case err == errForeignPacking:
+	case errors.Is(err, errForeignPacking):
 		s.foreign = filepath.Base(f.Path)
 		return nil, err
 	case err != nil:
 		s.attention = true
-		if tooMany(err) || errors.Is(err, fs.ErrNotExist) || s.f.disk.ctx.Err() != nil {
+		if tooMany(err) || s.f.disk.ctx.Err() != nil {
 			return nil, lineage.ErrLater
 		}
 		return nil, err
@@ -153,20 +145,14 @@ func (s *search) openArchive(f lineage.File) (*generation, error) {
 	return g, nil
 }
 
-// isReplaced reports whether another file, or nothing, is at the path of f, or f was changed since
-// it was listed. opened is the file that was opened at the path, or nil. isReplaced then drops the
-// siblings of the last search, whose times may be too old.
-func (s *search) isReplaced(f lineage.File, opened *generation) bool {
-	if opened != nil {
-		if opened.id == f.ID && opened.mtime.Equal(f.ModTime) {
-			return false
-		}
-	} else if now, err := siblingAt(f.Path); err == nil && now.ID == f.ID ||
-		err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, lineage.ErrIrregular) {
-		return false
+// isReplaced reports whether f is not at its path any more, or has changed since it was listed.
+// opened is the file that was opened at the path, or nil.
+func isReplaced(f lineage.File, opened *generation) bool {
+	if opened != nil { // another file may have the same inode
+		return opened.id != f.ID || !opened.mtime.Equal(f.ModTime)
 	}
-	s.family = nil
-	return true
+	now, err := siblingAt(f.Path)
+	return err == nil && now.ID != f.ID || errors.Is(err, fs.ErrNotExist) || errors.Is(err, lineage.ErrIrregular)
 }
 
 // IsArchive reports whether a followed file has the name of a compressed file, rotated or not.

@@ -3,7 +3,9 @@
 package follow
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -65,7 +67,7 @@ func TestArchivesThatLoseTheirPathAreExaminedAgain(t *testing.T) {
 }
 
 // A compression program has created the archive, and has not written its first bytes yet. These may
-// get the same modification time.
+// get the same modification time. If they do not come, their loss must be reported.
 func TestArchivesWithoutTheirFirstBytesAreExaminedAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.log")
 	write(t, path, "three\n")
@@ -79,9 +81,9 @@ func TestArchivesWithoutTheirFirstBytesAreExaminedAgain(t *testing.T) {
 	}{
 		{"", 0, 0, lineage.ErrLater},
 		{"\x1f", 0, 0, lineage.ErrLater},
-		{"\x1f", linger, 0, errNoFormat},
+		{"\x1f", linger, 0, io.ErrUnexpectedEOF},
 		{"\x1f", -time.Hour, 0, lineage.ErrLater}, // from the future
-		{"\x1f", -time.Hour, linger, errNoFormat},
+		{"\x1f", -time.Hour, linger, io.ErrUnexpectedEOF},
 		{"?", 0, 0, errForeignPacking},
 	} {
 		if err := os.WriteFile(path+".1.gz", []byte(test.text), 0o666); err != nil {
@@ -93,38 +95,51 @@ func TestArchivesWithoutTheirFirstBytesAreExaminedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		x.s.search.cut = map[lineage.ID]cutArchive{f.ID: {f.Size, time.Now().Add(-test.seen)}}
-		if _, err := x.s.search.openArchive(f); err != test.want {
+		lost := x.losses()
+		if _, err := x.s.search.openArchive(f); !errors.Is(err, test.want) {
 			t.Errorf("%+v: got %v", test, err)
 		}
-	}
-	x.end()
-}
-
-// The folder does not change while a program writes the archive.
-func TestArchivesThatGrowInPlaceAreRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "app.log")
-	write(t, path, "one\n")
-	x := newRunner(t, path, Options{Unpack: unpackGzip})
-	x.begin()
-	x.read("one\n")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	text := string(gzipped(t, "two\n")) // of a file that had the name between two looks
-	for _, part := range []string{"", text[:5], text[5:15], text[15:]} {
-		write(t, path+".1.gz", part)
-		if part == "" {
-			write(t, path, "three\n")
+		if n := x.losses() - lost; (n == 1) != (test.want == io.ErrUnexpectedEOF) {
+			t.Errorf("%+v: %d losses were reported", test, n)
 		}
-		x.turn(1)
-		time.Sleep(2 * clockStep) // from now on the listing counts as current
-		x.turn(1)
 	}
-	x.read("one\ntwo\nthree\n")
 	x.end()
 }
 
-// A look while files are renamed and compressed must neither lose a file nor change the order.
+// The folder does not change while a program writes the archive. All lines must be read.
+func TestArchivesThatGrowInPlaceAreRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		change   func(t *testing.T, path string)
+		archived string
+	}{
+		"of a file between two looks": {func(t *testing.T, path string) { os.Remove(path) }, "two\n"},
+		"of a truncated file":         {truncate, "one\ntwo\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "app.log")
+			write(t, path, "one\n")
+			x := newRunner(t, path, Options{Unpack: unpackGzip})
+			x.begin()
+			x.read("one\n")
+			test.change(t, path)
+			text := string(gzipped(t, test.archived))
+			for _, part := range []string{"", text[:5], text[5:15], text[15:]} {
+				write(t, path+".1.gz", part)
+				if part == "" {
+					write(t, path, "three\n")
+					setTime(t, filepath.Dir(path), time.Now().Add(-time.Hour)) // its listing is known to be current
+				}
+				x.turn(2)
+			}
+			x.read("one\ntwo\nthree\n")
+			x.end()
+		})
+	}
+}
+
+// A look while files are renamed and compressed must neither lose a file nor change the order. The
+// steps of a weaver come only between two operations of a search; here files change during them,
+// which once lost an archive in one of about 130 runs.
 func TestLooksDuringRotationsLoseNothing(t *testing.T) {
 	for i := range fuzztest.LongOr(1000, 20) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
