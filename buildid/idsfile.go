@@ -120,7 +120,7 @@ func (l *idsList) find(id ID) []string {
 func (l *idsList) missReason() string {
 	said := "none of its " + number(len(l.entries), "line") + " has this build ID"
 	if l.bad > 0 {
-		said += fmt.Sprintf("; %d other lines are not a build ID and a path (the first is line %d)", l.bad, l.badLine)
+		said += fmt.Sprintf("; %d other lines are not of the form ID PATH (the first is line %d)", l.bad, l.badLine)
 	}
 	if l.cut {
 		said += fmt.Sprintf("; only its first %d lines or %d bytes are read", maxIDsLines, maxIDsBytes)

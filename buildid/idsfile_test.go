@@ -66,10 +66,10 @@ func TestAnIDsFileSaysWhatIsWrongWithIt(t *testing.T) {
 	tests := []struct{ lines, said string }{
 		{"", "none of its 0 lines has this build ID"},
 		{another + " x\n", "none of its 1 line has this build ID"},
-		{another + " x\nwhat\n\nwhat is this\n", "none of its 1 line has this build ID; 2 other lines are not a build ID and a path (the first is line 2)"},
-		{"abc x\n" + another + "\n" + another + " x\x00y\n", "none of its 0 lines has this build ID; 3 other lines are not a build ID and a path (the first is line 1)"},
+		{another + " x\nwhat\n\nwhat is this\n", "none of its 1 line has this build ID; 2 other lines are not of the form ID PATH (the first is line 2)"},
+		{"abc x\n" + another + "\n" + another + " x\x00y\n", "none of its 0 lines has this build ID; 3 other lines are not of the form ID PATH (the first is line 1)"},
 		{strings.Repeat("\n", maxIDsLines) + wanted + " x\n", "none of its 0 lines has this build ID; only its first 1048576 lines or 67108864 bytes are read"},
-		{wanted + " " + strings.Repeat("x", maxPath+1), "none of its 0 lines has this build ID; 1 other lines are not a build ID and a path (the first is line 1)"},
+		{wanted + " " + strings.Repeat("x", maxPath+1), "none of its 0 lines has this build ID; 1 other lines are not of the form ID PATH (the first is line 1)"},
 	}
 	for _, tt := range tests {
 		f := listed(dir, tt.lines)

@@ -134,7 +134,7 @@ func (s *search) checkSum(f *File, crc uint32, near string) error {
 	}
 	got, err := sum(s.ctx, f, f.size)
 	if err == nil && got != crc {
-		err = fmt.Errorf("its checksum is %08x, not %08x: a file of another build", got, crc)
+		err = fmt.Errorf("the file's checksum is %08x, but the debug link has %08x: the file is from another build", got, crc)
 	}
 	if err == nil {
 		f.unverified = false // the checksum is stronger evidence than a note

@@ -100,7 +100,7 @@ func (m memory) load(root string) ([]*folder, error) {
 func (m memory) save(root string, folders []*folder) error {
 	dir, ok := m.folder(true)
 	if !ok {
-		return fmt.Errorf("keep an index below %s: not a folder that only the user can write to", m.cache)
+		return fmt.Errorf("keep an index below %s: the folder must belong to the user, and no other user may write to it", m.cache)
 	}
 	data := encodeFolders(root, folders)
 	if len(data) > maxRemembered {

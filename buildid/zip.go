@@ -117,7 +117,7 @@ func checkMember(m *zip.File) error {
 	case m.Method == zip.Store && m.UncompressedSize64 != m.CompressedSize64:
 		return fmt.Errorf("%w: %.100q is not compressed, but its compressed and uncompressed sizes differ", errBadZip, m.Name)
 	case m.UncompressedSize64 > zipRatioFrom && m.UncompressedSize64/maxZipRatio > m.CompressedSize64:
-		return fmt.Errorf("%w: %.100q claims to inflate to %d bytes from %d, more than is possible", errBadZip, m.Name, m.UncompressedSize64, m.CompressedSize64)
+		return fmt.Errorf("%w: %.100q has a stated size of %d bytes, more than %d compressed bytes can inflate to", errBadZip, m.Name, m.UncompressedSize64, m.CompressedSize64)
 	}
 	return nil
 }
