@@ -363,7 +363,7 @@ func (m *model) endPart() {
 func (m *model) checkSum(of string, sums []int64) {
 	for e, n := range sums {
 		if n == math.MaxInt64 || n == math.MinInt64 {
-			m.r.complainOf(0, "limit", "has a sum of %s in %s that is out of range and is read as %d", m.r.Events()[e].Name, of, n)
+			m.r.complainOf(0, "limit", "has an out-of-range sum of %s in %s; this sum is read as %d", m.r.Events()[e].Name, of, n)
 			return
 		}
 	}

@@ -79,7 +79,7 @@ func (all *objects) report(o *Options, unresolved []symbolize.Unresolved) {
 	for _, n := range slices.Sorted(maps.Keys(all.byName)) {
 		if f := all.byName[n]; f != nil && f.outside > 0 && reported < maxDiagnostics {
 			reported++
-			o.report().Report(fmt.Sprintf("%s: %d of %d addresses are outside of the file's code, so another build ran", f.Path, f.outside, f.asked))
+			o.report().Report(fmt.Sprintf("%s: %d of %d addresses are outside of the file's code, so the file is not of the build that ran", f.Path, f.outside, f.asked))
 		}
 	}
 }

@@ -159,9 +159,9 @@ func (r *recordReader) Close() error {
 	r.raw = nil
 	switch r.next {
 	case aCall:
-		r.complain("cut", "is the last line, but its call needs a line with the cost after it")
+		r.complain("cut", "is the last line, but the line with the cost of its call is missing")
 	case aJump:
-		r.complain("cut", "is the last line, but its jump needs a line with the position after it")
+		r.complain("cut", "is the last line, but the line with the position of its jump is missing")
 	}
 	for _, kind := range []string{"cut", "is too long", "before", "none", "passed", "undefined", "clash", "number", "fraction", "large", "extra", "names", "call", "sums", "model"} {
 		if n := r.complaints[kind] - maxComplaints(kind); n > 0 && r.diagnose != nil {
@@ -380,7 +380,7 @@ func (r *recordReader) name(t *table, key, b []byte) nameID {
 			b[:i+1], r.Text(name), r.Text(before.name()))
 	}
 	if !t.set(id, now) {
-		r.complain("names", "names a number, but the table of named numbers is full; later uses of the number have no name")
+		r.complain("names", "gives a name to a number, but the table of numbers is full; later uses of the number have no name")
 	}
 	return name
 }

@@ -189,7 +189,7 @@ const errNoAddresses = "costs of stripped code are exact by function only; for e
 const xtreeUnknown = "UnknownFn???"
 
 // errNoFrames advises how to get a report with the addresses of stripped code.
-const errNoFrames = "reports of --xtree-memory and --xtree-leak in Callgrind's format have no addresses of stripped code (" + xtreeUnknown + "); to get its names, record --xtree-memory-file=FILE.ms and run symfilter profile FILE.ms, or for leaks use Memcheck's --xml=yes"
+const errNoFrames = "reports of --xtree-memory and --xtree-leak in Callgrind's format have no addresses of stripped code (" + xtreeUnknown + "); to get the names of this code, record with --xtree-memory-file=FILE.ms and run symfilter profile FILE.ms; for leaks, use Memcheck's --xml=yes"
 
 // lacksAddresses reports whether a Callgrind profile lacks the addresses that --dump-instr=yes
 // adds. It returns false if stripped code has at most a hundredth of the first event's costs.

@@ -359,7 +359,7 @@ func (s *stacker) comment(h *headings, loss stacks.Loss) {
 	}
 	for i, v := range s.p.Values {
 		if n := loss.Recursion[i]; n != 0 {
-			comments = append(comments, fmt.Sprintf("costs of recursive calls that are left out, because other calls contain them: %d %s", n, v.Name))
+			comments = append(comments, fmt.Sprintf("costs of recursive calls are left out, because the costs of other calls include them: %d %s", n, v.Name))
 		}
 		if n := loss.Unplaced[i]; n != 0 {
 			comments = append(comments, fmt.Sprintf("costs without callers, for lack of memory: %d %s", n, v.Name))

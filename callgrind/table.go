@@ -399,7 +399,7 @@ func (t *listing) cycles(shown map[uint32]bool) {
 		if len(t.sorting) > 0 {
 			m := &t.sorting[0]
 			cost := m.value(g.whole[int(c)*g.width:][:g.width])
-			line += "; together with all functions that they call: " + commas(cost) + " " + m.name + share(cost, m.value(g.total))
+			line += "; cost of the cycle and all functions that it calls: " + commas(cost) + " " + m.name + share(cost, m.value(g.total))
 		}
 		t.put(faint, string(escape.AppendText(nil, line, "")))
 		t.b = append(t.b, '\n')
