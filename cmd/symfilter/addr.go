@@ -201,10 +201,10 @@ func (a *addresses) flush() bool {
 func (a *addresses) end(code int) int {
 	a.status.set("")
 	if n := a.noAddress.n; n > 0 {
-		a.diag.sum("%s of standard input without an address; the first is %s", wording.Count(n, "line", "lines"), a.noAddress.first)
+		a.diag.sum("%s not looked up; the first is %s", wording.Count(n, "line of standard input was", "lines of standard input were"), a.noAddress.first)
 	}
 	if n := a.noFile.n; n > 0 {
-		a.diag.sum("%s not looked up, because the file is missing or cannot be used; the first is %s", wording.Count(n, "address", "addresses"), a.noFile.first)
+		a.diag.sum("%s not looked up, because the file is missing or cannot be used; the first is %s", wording.Count(n, "address was", "addresses were"), a.noFile.first)
 	}
 	a.unresolved.Add(a.outside.All())
 	sum := a.unresolved.All()

@@ -58,7 +58,7 @@ func (c *config) checkContextFile(files []string) error {
 	}
 	for _, o := range c.outputs {
 		if !slices.Contains([]string{outputText, outputJSON, outputMarkup}, o.form) || o.file != "" {
-			return usageError{fmt.Errorf("--context-file is for logs that continue, but %s is complete when the input ends: remove one of them", o.flag())}
+			return usageError{fmt.Errorf("--context-file is for logs that a later run continues, but %s makes a complete output in each run: remove one of them", o.flag())}
 		}
 	}
 	return nil

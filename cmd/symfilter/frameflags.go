@@ -29,7 +29,7 @@ func (ruleFlag) Type() string { return cli.Repeated }
 
 func (r ruleFlag) Set(s string) error {
 	if strings.Trim(s, "/") == "" {
-		return errors.New("not a glob, such as third_party or '/opt/*/lib'")
+		return errors.New("not a glob: write, for example, third_party or '/opt/*/lib'")
 	}
 	*r.rules = append(*r.rules, findings.OwnRule{Own: r.own, Glob: s})
 	return nil

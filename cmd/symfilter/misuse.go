@@ -47,7 +47,7 @@ func filterHabit(name string) string {
 	case "f":
 		return habit(name) + "; to keep reading a file as it grows, write -F"
 	case "n", "lines":
-		return "all lines are printed; with --follow, --start-at=end leaves out the lines that exist"
+		return "all lines are printed; with --follow, --start-at=end skips the lines that the file already has"
 	case "d":
 		return "write -s PATH for a file or folder of debug files"
 	case "o":
