@@ -220,7 +220,7 @@ func (l *Log) PrintTo(r *Redactor) {
 			fmt.Fprintf(w, "    %d: %s\n", c.reasons[reason], r.Redact(wording.Line(reason)))
 		}
 	}
-	fmt.Fprintln(w, "lines with an address without a name, by number; x and 0 mask their text")
+	fmt.Fprintln(w, "lines with an unresolved address, by line number; x and 0 replace private text")
 	printNone(w, len(l.lines))
 	for _, s := range l.lines {
 		fmt.Fprintf(w, "  %d: %s\n", s.number, s.text)

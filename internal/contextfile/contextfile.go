@@ -36,7 +36,7 @@ var (
 	errIrregular = errors.New("is not a regular file; name another file")
 	errPlanted   = errors.New("belongs to another user, in a folder that everybody may write to; use a folder of your own")
 	errTooLarge  = errors.New("is too large for a context file; name another file")
-	errReplaced  = errors.New("replaced by another file, which is kept; contexts are no longer saved")
+	errReplaced  = errors.New("another file has replaced the context file, and is not changed; contexts are no longer saved")
 )
 
 // A File is the context file of this process. It is not safe for concurrent use.
