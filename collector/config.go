@@ -142,7 +142,7 @@ func (c *Config) Validate() error {
 		fault("mode must be %s or %s, not %q", modeResolve, modeLocate, c.Mode)
 	}
 	if c.Mode == modeLocate && c.EmitLate {
-		fault("emit_late requires mode %s: nothing arrives late if no file is searched for", modeResolve)
+		fault("emit_late requires mode %s: mode locate looks up no names, so no names arrive late", modeResolve)
 	}
 	for _, p := range []struct {
 		name  string

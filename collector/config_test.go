@@ -75,7 +75,7 @@ idle_timeout must be at least 1s, not 1ms
 symbols::max_memory must be at least 16MiB, not 1
 symbols::debuginfod_urls: "ftp://debuginfod.example" is not an http or https URL
 symbols::debuginfod_urls requires symbols::cache_directory, the folder for downloaded files`,
-		"symfilter/bad_late": "emit_late requires mode resolve: nothing arrives late if no file is searched for",
+		"symfilter/bad_late": "emit_late requires mode resolve: mode locate looks up no names, so no names arrive late",
 	} {
 		err := confmap.Validate(configOf(t, id))
 		if err == nil {

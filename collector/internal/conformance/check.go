@@ -241,7 +241,7 @@ func (c *checker) profile(where string, p pprofile.Profile) {
 			c.report("%s has %d values and %d times", sample, values, times)
 		}
 		if first := p.Samples().At(0); (first.Values().Len() > 0) != (values > 0) || (first.TimestampsUnixNano().Len() > 0) != (times > 0) {
-			c.report("%s has %d values and %d times, unlike the first", sample, values, times)
+			c.report("%s has %d values and %d times, unlike the first sample", sample, values, times)
 		}
 		for _, at := range s.TimestampsUnixNano().All() {
 			if at < begin || at >= end {

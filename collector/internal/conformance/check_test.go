@@ -87,7 +87,7 @@ func TestViolationsAreReported(t *testing.T) {
 		{func(_ pprofile.ProfilesDictionary, p pprofile.Profile) {
 			p.SetDurationNano(5)
 			p.Samples().At(1).TimestampsUnixNano().Append(5)
-		}, []string{"profile 0.0.0, sample 1 has 1 values and 1 times, unlike the first", "profile 0.0.0, sample 1: time 5 is not in 0 to 5"}},
+		}, []string{"profile 0.0.0, sample 1 has 1 values and 1 times, unlike the first sample", "profile 0.0.0, sample 1: time 5 is not in 0 to 5"}},
 	} {
 		p, d, profile := valid()
 		test.violate(d, profile)

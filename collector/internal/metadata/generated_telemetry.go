@@ -205,7 +205,7 @@ func NewTelemetryBuilder(settings component.TelemetrySettings) (*TelemetryBuilde
 	errs = errors.Join(errs, err)
 	builder.ProcessorSymfilterFilteredRecords, err = builder.meter.Int64ObservableCounter(
 		"otelcol_processor_symfilter_filtered_records",
-		metric.WithDescription("Records that were searched for elements and frames [Development]"),
+		metric.WithDescription("Records whose text was searched for elements and frames [Development]"),
 		metric.WithUnit("{record}"),
 	)
 	errs = errors.Join(errs, err)
