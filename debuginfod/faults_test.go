@@ -252,7 +252,7 @@ func TestServersThatEnforceSignaturesAreNotAsked(t *testing.T) {
 	s := serve(t, has(map[string][]byte{debugPath(id): elfFile(id, 0)}))
 	c := newClient(t, Options{}, "ima:enforcing", s.URL)
 	_, notes, err := find(t, c, buildid.Query{ID: id}, s.URL, "S")
-	want := []string{"S: refused: ima:enforcing asks for signatures that symfilter cannot check; write ima:ignore to accept its files unsigned"}
+	want := []string{"S: refused: ima:enforcing asks for signatures that symfilter cannot check; write ima:ignore to accept the server's files without this check"}
 	if diff := cmp.Diff(notes, want); diff != "" || err == nil {
 		t.Errorf("%v (-got +want):\n%s", err, diff)
 	}

@@ -64,7 +64,7 @@ func (c *diskCache) info() access.CacheInfo {
 		entries, _ := fs.ReadDir(root.FS(), dir.Name())
 		for _, e := range entries {
 			if seen++; seen > maxCacheFiles {
-				problem("there are more than %d files", maxCacheFiles)
+				problem("the cache has more than %d files; further files are not counted", maxCacheFiles)
 				return info
 			}
 			st, err := e.Info()

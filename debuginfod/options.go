@@ -219,7 +219,7 @@ func parseURLs(words []string) []*server {
 			case "ignore":
 				ima = ""
 			case "enforcing":
-				ima = "refused: ima:enforcing asks for signatures that symfilter cannot check; write ima:ignore to accept its files unsigned"
+				ima = "refused: ima:enforcing asks for signatures that symfilter cannot check; write ima:ignore to accept the server's files without this check"
 			default:
 				ima = fmt.Sprintf("refused: %q is not a known tag; the only one is ima:ignore", redacted(word))
 			}

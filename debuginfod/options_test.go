@@ -70,7 +70,7 @@ func TestServersAreKnownByTheirURLs(t *testing.T) {
 	c := newClient(t, Options{}, "https://a/", "https://a", "https://me:secret@b/x//", "ima:enforcing", "https://c", "ima:strict", "https://d")
 	want := []Server{
 		{"https://a", ""}, {"https://b/x", ""},
-		{"https://c", "refused: ima:enforcing asks for signatures that symfilter cannot check; write ima:ignore to accept its files unsigned"},
+		{"https://c", "refused: ima:enforcing asks for signatures that symfilter cannot check; write ima:ignore to accept the server's files without this check"},
 		{"https://d", `refused: "ima:strict" is not a known tag; the only one is ima:ignore`},
 	}
 	if diff := cmp.Diff(c.Servers(), want); diff != "" {

@@ -49,7 +49,7 @@ func (c *Client) Source(ctx context.Context, id buildid.ID, path string, note fu
 
 func (c *Client) openSource(ctx context.Context, id buildid.ID, path string, note func(buildid.Attempt)) (*buildid.File, error) {
 	if id.IsZero() || len(path) < 2 || path[0] != '/' || len(path) > maxSourcePath || strings.ContainsRune(path, 0) || !filepath.IsLocal(path[1:]) {
-		return nil, fmt.Errorf("debuginfod: source file %.200q: no build ID, or not an absolute path that a server can have: %w", path, fs.ErrNotExist)
+		return nil, fmt.Errorf("debuginfod: source file %.200q: a server needs a build ID and a valid absolute path: %w", path, fs.ErrNotExist)
 	}
 	f, err := c.sourceFile(ctx, key{id: id, source: path, forwarded: forwarded(ctx)}, note)
 	if err != nil {
