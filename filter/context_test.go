@@ -257,8 +257,8 @@ func TestRestoreRefusesOthers(t *testing.T) {
 		`{}`:                   "written by another version of symfilter: version 1, not 2",
 		"x":                    "restore the context of a log: damaged: invalid character 'x' looking for beginning of value",
 		of("") + "\n" + of(""): "damaged: invalid character '{' after top-level value",
-		of(`,"line":-1`):       "damaged: its counters are out of range",
-		of(`,"grown":-1`):      "damaged: its counters are out of range",
+		of(`,"line":-1`):       "damaged: the counters are out of range",
+		of(`,"grown":-1`):      "damaged: the counters are out of range",
 		in(`"modules":[{"id":0,"name":"a","build_id":"zz"}]`):                       `damaged: module 0: not a build ID: "zz" has characters that are not hex digits`,
 		in(`"modules":[{"id":-1}]`):                                                 "damaged: json: cannot unmarshal number -1 into Go",
 		in(`"modules":[{"id":0},{"id":0}]`):                                         "damaged: two modules have the ID 0",
@@ -278,10 +278,10 @@ func TestRestoreRefusesOthers(t *testing.T) {
 		in(mod + `},"held":{"id":0,"maps":[{"start":2,"end":1}]`):                          "damaged: the map [0x2-0x1] is not valid",
 		in(mod + `},"held":{"id":0,"json":true,"records":[7]`):                             `damaged: the element "7" of the held line is not an object`,
 		in(mod + `},"held":{"id":0,"before":"` + strings.Repeat("a", maxOpenLine+1) + `"`): "damaged: the held line of module 0 is not valid",
-		of(`,"tail":{"text":"\n"}`):                                                        "damaged: its unfinished last line is not valid",
-		of(`,"tail":{"text":"a","passed":2}`):                                              "damaged: its unfinished last line is not valid",
-		of(`,"long":{"cut":"aaaa"}`):                                                       "damaged: its unfinished long line is not valid",
-		of(`,"long":{},"tail":{"text":"a"}`):                                               "damaged: its unfinished long line is not valid",
+		of(`,"tail":{"text":"\n"}`):                                                        "damaged: the unfinished last line is not valid",
+		of(`,"tail":{"text":"a","passed":2}`):                                              "damaged: the unfinished last line is not valid",
+		of(`,"long":{"cut":"aaaa"}`):                                                       "damaged: the unfinished long line is not valid",
+		of(`,"long":{},"tail":{"text":"a"}`):                                               "damaged: the unfinished long line is not valid",
 	} {
 		f := New(io.Discard, Options{})
 		asNew := string(f.AppendContext(nil))

@@ -460,7 +460,7 @@ func (f *lineFilter) defineModule(p *piece) (*module, bool) {
 		f.forgetRecent()
 	}
 	if changed {
-		f.diagnose(p.Off, fmt.Sprintf("module %d is now %q, without a {{{reset}}} before", e.ID, e.Name))
+		f.diagnose(p.Off, fmt.Sprintf("module %d is redefined as %q without a {{{reset}}}", e.ID, e.Name))
 	}
 	f.prefetch(mod)
 	return mod, true
@@ -475,7 +475,7 @@ func (f *lineFilter) addMap(p *piece) (v interval, repeated, ok bool) {
 	}
 	mod := f.process.space.modules[e.Module]
 	if mod == nil {
-		f.diagnose(p.Off, fmt.Sprintf("mmap of module %d, which no module element has defined", e.Module))
+		f.diagnose(p.Off, fmt.Sprintf("an mmap names module %d, which no module element has defined", e.Module))
 		return interval{}, false, false
 	}
 	if f.process.space.hasMap(e, mod) {

@@ -195,10 +195,10 @@ func (f *Filter) restore(context []byte) error {
 	}
 	maxWeight := 2 * max(f.limits.weight(), maxHeld/weightBytes)
 	if s.Line < 0 || s.Line == math.MaxInt64 || !between(s.Grown, maxWeight) || !between(s.Began, maxWeight) {
-		return checkpoint.Damaged("its counters are out of range")
+		return checkpoint.Damaged("the counters are out of range")
 	}
 	if n := len(s.Trace); n > maxFileBytes+maxLine || n > 0 && (s.Trace[n-1] != '\n' || f.tracer == nil) {
-		return checkpoint.Damaged("its held backtrace is not valid")
+		return checkpoint.Damaged("the held backtrace is not valid")
 	}
 	if l := s.Long; l != nil {
 		rune, sequence := []byte(l.Cut), []byte(nil)
@@ -206,14 +206,14 @@ func (f *Filter) restore(context []byte) error {
 			rune, sequence = rune[:i:i], rune[i:]
 		}
 		if len(rune) > 3 || len(sequence) > 2*maxLongCut || s.Tail != nil {
-			return checkpoint.Damaged("its unfinished long line is not valid")
+			return checkpoint.Damaged("the unfinished long line is not valid")
 		}
 		f.cut.Resume(nil, true)
 		f.layout.Visible.Cut, f.longCut = rune, sequence
 	}
 	if t := s.Tail; t != nil {
 		if len(t.Text) > maxLine || bytes.IndexByte(t.Text, '\n') >= 0 || !between(t.Passed, len(t.Text)) || !between(t.Skip, maxOpenLine+16*maxLine) {
-			return checkpoint.Damaged("its unfinished last line is not valid")
+			return checkpoint.Damaged("the unfinished last line is not valid")
 		}
 		f.cut.Resume(t.Text, false)
 		f.flushed = flushed{text: t.Passed, laid: t.Skip}

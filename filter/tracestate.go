@@ -90,7 +90,7 @@ func (t *tracer) saved() *savedTraces {
 // again to hold them back.
 func (t *tracer) restore(s *savedTraces, hold func()) error {
 	if len(s.Verdicts) > maxImages {
-		return checkpoint.Damaged("its backtrace has too many parts")
+		return checkpoint.Damaged("the backtrace has too many parts")
 	}
 	for _, k := range s.Stacks {
 		if k.Index <= 0 || k.Index >= maxStacks || k.Number < 0 || !between(k.Added, maxFrameNumber) {

@@ -163,7 +163,7 @@ func TestRefusedContexts(t *testing.T) {
 		{`{"v":2,"input":"other"}`, `restore the context of an input: damaged: "other" is not a format`},
 		{`{"v":2,"input":"docker"}`, "restore the context of an input: saved from an input of format docker, not cri"},
 		{`{"v":2,"input":"cri","context":{}}`, "restore the context of a container's log: written by another version of symfilter: version 1, not 2"},
-		{strings.Replace(string(context), `"line":`, `"line":-`, 1), "restore the context of a log: damaged: its counters are out of range"},
+		{strings.Replace(string(context), `"line":`, `"line":-`, 1), "restore the context of a log: damaged: the counters are out of range"},
 		{strings.Replace(string(context), `"tail":"`, `"tail":"\n`, 1), "restore the context of a container's log: damaged: its last line is not an unfinished line of format cri"},
 	} {
 		got := ""
