@@ -26,8 +26,8 @@ var dropInDifferences = []struct{ name, old, new string }{
 	{"split-dwarf-data", `\?\?:\?`, "DIR/calls.cc:9"},
 	{"object-riscv", `warning: failed to compute relocation: .*\n`, ""},
 	{"short-file", `section header table goes past the end of the file: e_shoff = (0x\w+)\nexit status 1`, "section headers: 17 at $1 reach beyond the end of the file (100 bytes); program headers: 6 at 0x40 reach beyond the end of the file (100 bytes)\nexit status 0"},
-	{"frame-types", `standard error:\n`, "standard error:\nllvm-symbolizer: FRAME: local variables are not read; each function is answered as having none\n"},
-	{"output-style-json-frame", `standard error:\n`, "standard error:\nllvm-symbolizer: FRAME: local variables are not read; each function is answered as having none\n"},
+	{"frame-types", `standard error:\n`, "standard error:\nllvm-symbolizer: FRAME: symfilter does not read local variables, and answers as if functions had none\n"},
+	{"output-style-json-frame", `standard error:\n`, "standard error:\nllvm-symbolizer: FRAME: symfilter does not read local variables, and answers as if functions had none\n"},
 }
 
 // Except for dropInDifferences, both outputs and the exit status must equal LLVM's.

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	ofLive = "needs a running kernel, a process or its dump; name the file with -e"
+	ofLive = "needs a running kernel, a process or a core dump, which symfilter does not read; name the file with -e"
 	ofRow  = "needs the flags of line tables, which symfilter does not read"
 )
 

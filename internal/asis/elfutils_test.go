@@ -43,8 +43,8 @@ func TestElfutilsCommandLines(t *testing.T) {
 		t.Errorf("got %+v, %q", l, l.Refusal())
 	}
 	for args, want := range map[string]string{
-		"-k":            "eu-addr2line: -k needs a running kernel, a process or its dump; name the file with -e\n",
-		"-p 1":          "eu-addr2line: -p needs a running kernel, a process or its dump; name the file with -e\n",
+		"-k":            "eu-addr2line: -k needs a running kernel, a process or a core dump, which symfilter does not read; name the file with -e\n",
+		"-p 1":          "eu-addr2line: -p needs a running kernel, a process or a core dump, which symfilter does not read; name the file with -e\n",
 		"--flags":       "eu-addr2line: --flags needs the flags of line tables, which symfilter does not read\n",
 		"-z":            "eu-addr2line: invalid option -- 'z'\n" + elfutilsUsage,
 		"--kernel=file": "eu-addr2line: option '--kernel' doesn't allow an argument\n" + elfutilsUsage,

@@ -67,7 +67,7 @@ type flag struct {
 const (
 	ofPDB  = "reads PDB files of Windows; symfilter reads ELF files"
 	ofMach = "is for Mach-O files of macOS; symfilter reads ELF files"
-	ofCOFF = "is for the image base of COFF files of Windows; addresses of ELF files are link addresses already"
+	ofCOFF = "is for addresses relative to the image base of COFF files of Windows; symfilter reads ELF files"
 )
 
 // flags are the flags of llvm-symbolizer and llvm-addr2line 19.

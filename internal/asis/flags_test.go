@@ -72,7 +72,7 @@ func TestWrongCommandLinesAreRefused(t *testing.T) {
 		"--build-id=ab --obj=app": "error: cannot specify both --build-id and --obj\n",
 		"--dia":                   "error: --dia reads PDB files of Windows; symfilter reads ELF files\n",
 		"--dsym-hint=a.dSYM":      "error: --dsym-hint is for Mach-O files of macOS; symfilter reads ELF files\n",
-		"--relative-address":      "error: --relative-address is for the image base of COFF files of Windows; addresses of ELF files are link addresses already\n",
+		"--relative-address":      "error: --relative-address is for addresses relative to the image base of COFF files of Windows; symfilter reads ELF files\n",
 		"--\x1b[31m":              "error: unknown argument '--\\x1b[31m'\n",
 	} {
 		if got := line(t, "llvm-symbolizer", "", strings.Fields(args)...).Refusal(); got != want {

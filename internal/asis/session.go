@@ -304,7 +304,7 @@ func (s *Session) askData(q *question, module string, l symbolize.Location, usab
 func (s *Session) askFrame(q *question, module string) {
 	if !s.noFrames {
 		s.noFrames = true
-		fmt.Fprintf(s.Err, "%s: FRAME: local variables are not read; each function is answered as having none\n", s.tool)
+		fmt.Fprintf(s.Err, "%s: FRAME: symfilter does not read local variables, and answers as if functions had none\n", s.tool)
 	}
 	if s.style == styleJSON {
 		s.printer.jsonCode(q, module, "Frame", nil)

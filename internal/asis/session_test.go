@@ -72,7 +72,7 @@ func TestAnswersAreThoseOfLLVM(t *testing.T) {
 		{"a folder", "", "/ 0x1\n", "??" + missing, "llvm-symbolizer: error: '/': Is a directory\n"},
 		{"a tab", "", "nofile\t0x1\n", "??" + missing, "llvm-symbolizer: error: 'nofile\t0x1': no module offset has been specified\n"},
 		{"a NUL", "", "nofile 0x\x001\n", "??" + missing, "llvm-symbolizer: error: 'nofile 0x': expected a number as module offset\n"},
-		{"a frame", obj, "FRAME 0x3fa6\nFRAME 0x3fa6\n", "??\n\n??\n\n", "llvm-symbolizer: FRAME: local variables are not read; each function is answered as having none\n"},
+		{"a frame", obj, "FRAME 0x3fa6\nFRAME 0x3fa6\n", "??\n\n??\n\n", "llvm-symbolizer: FRAME: symfilter does not read local variables, and answers as if functions had none\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s, out, said := session(t, "llvm-symbolizer", strings.Fields(test.args)...)
