@@ -146,14 +146,14 @@ func TestRequestsThatCannotBeAnswered(t *testing.T) {
 		return `{"frames":[` + strings.TrimSuffix(b.String(), ",") + `]}`
 	}
 	for _, tt := range []struct{ name, request, want string }{
-		{"nothing", ``, "*batch.InvalidError: the body ends within its JSON"},
-		{"cut off", `{"frames":[` + frame, "*batch.InvalidError: frames: the body ends within its JSON"},
+		{"nothing", ``, "*batch.InvalidError: the JSON in the body is missing or incomplete"},
+		{"cut off", `{"frames":[` + frame, "*batch.InvalidError: frames: the JSON in the body is missing or incomplete"},
 		{"no JSON", `frames`, "*batch.InvalidError: the body is not JSON: invalid character 'r' in literal false (expecting 'a')"},
-		{"two values", `{"frames":[]}{}`, "*batch.InvalidError: the body has more than one value"},
+		{"two values", `{"frames":[]}{}`, "*batch.InvalidError: the body has more than one JSON value"},
 		{"a list", `[]`, "*batch.InvalidError: an array, want an object"},
 		{"no frames", `{}`, "*batch.InvalidError: the request has no frames"},
 		{"null", `{"frames":null}`, "*batch.InvalidError: frames: null, want an array"},
-		{"unknown", `{"frame":[]}`, "*batch.InvalidError: frame: unknown member; a request has frames"},
+		{"unknown", `{"frame":[]}`, "*batch.InvalidError: frame: unknown member; a request has only the member frames"},
 		{"unknown in a frame", `{"frames":[{"build_id":"aa","addr":1}]}`, "*batch.InvalidError: frames[0].addr: unknown member; a frame has build_id, offset and return_address"},
 		{"no ID", `{"frames":[` + frame + `,{"offset":1}]}`, "*batch.InvalidError: frames[1]: the frame has no build_id"},
 		{"no offset", `{"frames":[{"build_id":"aabb"}]}`, "*batch.InvalidError: frames[0]: the frame has no offset"},
@@ -278,7 +278,7 @@ func TestUnknownMembersAreSkipped(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{`{"a":[1,{"b":[null,true,"x"]}]}`, ""},
 		{`{"a":` + strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth) + `}`, ""},
-		{`{"a":` + strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1) + `}`, "the request is nested more than 64 deep"},
+		{`{"a":` + strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1) + `}`, "the request is nested more than 64 levels deep"},
 		{`{"a":[}`, "a: the body is not JSON: invalid character '}' looking for beginning of value"},
 	} {
 		r := NewReader(strings.NewReader(tt.text), room(1<<20))

@@ -100,7 +100,7 @@ func (r *Reader) token() (json.Token, error) {
 	case r.body.err != nil:
 		return nil, r.body.err
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, Invalidf("the body ends within its JSON")
+		return nil, Invalidf("the JSON in the body is missing or incomplete")
 	}
 	return nil, Invalidf("the body is not JSON: %.100s", err)
 }
@@ -277,7 +277,7 @@ func (r *Reader) skip(depth int) error {
 		switch t {
 		case json.Delim('{'), json.Delim('['):
 			if depth++; depth > maxDepth {
-				return TooLargef("the request is nested more than %d deep", maxDepth)
+				return TooLargef("the request is nested more than %d levels deep", maxDepth)
 			}
 		case json.Delim('}'), json.Delim(']'):
 			depth--
@@ -288,7 +288,7 @@ func (r *Reader) skip(depth int) error {
 	}
 }
 
-// End fails if the body has more than one value.
+// End fails if the body has more than one JSON value.
 func (r *Reader) End() error {
 	_, err := r.d.Token()
 	switch {
@@ -297,5 +297,5 @@ func (r *Reader) End() error {
 	case r.body.err != nil:
 		return r.body.err
 	}
-	return Invalidf("the body has more than one value")
+	return Invalidf("the body has more than one JSON value")
 }

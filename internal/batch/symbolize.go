@@ -65,7 +65,7 @@ func readFrames(r *Reader, room Room) (all []symbolize.Location, err error) {
 	given := false
 	err = r.Object(func(name string) error {
 		if name != "frames" {
-			return Invalidf("unknown member; a request has frames")
+			return Invalidf("unknown member; a request has only the member frames")
 		}
 		given = true
 		return r.Array(func() error {

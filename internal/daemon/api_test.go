@@ -56,7 +56,7 @@ func TestTheServiceAnswersAddresses(t *testing.T) {
 		{"as it is", "POST", "/v1/symbolize", strings.NewReader(request), nil, want},
 		{"in chunks", "POST", "/v1/symbolize", unsized{strings.NewReader(request)}, []string{"Content-Type", "application/json"}, want},
 		{"gzip", "POST", "/v1/symbolize", gzipped(request), []string{"Content-Encoding", "gzip"}, want},
-		{"nothing", "POST", "/v1/symbolize", nil, nil, "400 " + refused + "the body ends within its JSON\n"},
+		{"nothing", "POST", "/v1/symbolize", nil, nil, "400 " + refused + "the JSON in the body is missing or incomplete\n"},
 		{"a mistake", "POST", "/v1/symbolize", strings.NewReader(`{"frames":[{"offset":"x"}]}`), nil,
 			"400 " + refused + "frames[0].offset: \"x\" is not a number from 0 to 2^64-1\n"},
 		{"too much", "POST", "/v1/symbolize", strings.NewReader(`{"frames":[` + strings.Repeat(runFrame+",", batch.MaxFrames) + runFrame + `]}`), nil,

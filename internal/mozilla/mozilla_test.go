@@ -52,10 +52,10 @@ func TestASingleJobIsARequest(t *testing.T) {
 
 func TestRequestsThatCannotBeAnswered(t *testing.T) {
 	for _, tt := range []struct{ name, request, want string }{
-		{"nothing", ``, "*batch.InvalidError: the body ends within its JSON"},
+		{"nothing", ``, "*batch.InvalidError: the JSON in the body is missing or incomplete"},
 		{"no jobs", `{}`, "*batch.InvalidError: the request has no jobs"},
 		{"a list", `[]`, "*batch.InvalidError: an array, want an object"},
-		{"two values", `{"jobs":[{}]}1`, "*batch.InvalidError: the body has more than one value"},
+		{"two values", `{"jobs":[{}]}1`, "*batch.InvalidError: the body has more than one JSON value"},
 		{"a module alone", `{"jobs":[{"memoryMap":[["a"]]}]}`, "*batch.InvalidError: jobs[0].memoryMap[0]: a module is a list of its name and its debug ID"},
 		{"a module without a name", `{"jobs":[{"memoryMap":[[null,"a"]]}]}`, "*batch.InvalidError: jobs[0].memoryMap[0][0]: null, want a string"},
 		{"half a frame", `{"jobs":[{"stacks":[[[0]]]}]}`, "*batch.InvalidError: jobs[0].stacks[0][0]: a frame is a list of the index of its module and an offset"},

@@ -74,13 +74,13 @@ func TestRequestsThatCannotBeAnswered(t *testing.T) {
 		return before + strings.Repeat(one+",", n) + one + after
 	}
 	for _, tt := range []struct{ name, request, want string }{
-		{"nothing", ``, "*batch.InvalidError: the body ends within its JSON"},
+		{"nothing", ``, "*batch.InvalidError: the JSON in the body is missing or incomplete"},
 		{"no stacks", `{"modules":[]}`, "*batch.InvalidError: the request has no stacktraces"},
 		{"no address", `{"stacktraces":[{"frames":[{}]}]}`, "*batch.InvalidError: stacktraces[0].frames[0]: the frame has no instruction_addr"},
 		{"another address", `{"stacktraces":[{"frames":[{"instruction_addr":null}]}]}`, "*batch.InvalidError: stacktraces[0].frames[0].instruction_addr: null, want a number"},
 		{"another mode", `{"stacktraces":[{"frames":[{"addr_mode":"rel:x"}]}]}`, `*batch.InvalidError: stacktraces[0].frames[0].addr_mode: "rel:x" is neither abs nor rel:N, with the index N of a module`},
 		{"half a mode", `{"stacktraces":[{"frames":[{"addr_mode":"rel:"}]}]}`, `*batch.InvalidError: stacktraces[0].frames[0].addr_mode: "rel:" is neither abs nor rel:N, with the index N of a module`},
-		{"two values", `{"stacktraces":[]}[]`, "*batch.InvalidError: the body has more than one value"},
+		{"two values", `{"stacktraces":[]}[]`, "*batch.InvalidError: the body has more than one JSON value"},
 		{"many modules", many(`{"modules":[`, `{}`, maxModules, `]}`), "*batch.TooLargeError: the request has more than 10000 modules"},
 		{"many stacks", many(`{"stacktraces":[`, `{}`, maxStacks, `]}`), "*batch.TooLargeError: the request has more than 10000 stacktraces"},
 		{"many frames", many(`{"stacktraces":[{"frames":[`, `{"instruction_addr":1}`, maxFrames, `]}]}`), "*batch.TooLargeError: the request has more than 100000 frames"},
