@@ -65,7 +65,7 @@ func TestTheServiceAnswersAddresses(t *testing.T) {
 		{"another encoding", "POST", "/v1/symbolize", strings.NewReader(request), []string{"Content-Encoding", "br"},
 			"415 " + refused + "the encoding \"br\" of the body is unknown; use gzip or zstd, or none\nheader Accept-Encoding: gzip, zstd\n"},
 		{"a page of another site", "POST", "/v1/symbolize", strings.NewReader(request), []string{"Origin", "https://evil.example"},
-			"403 " + refused + "pages of \"https://evil.example\" may not use this listener; to allow these pages, add their host to hosts beside the listener's address in the configuration\n"},
+			"403 " + refused + "pages of \"https://evil.example\" may not use this listener; to allow these pages, add their host to the key hosts of this listener in the configuration\n"},
 		{"a path below", "POST", "/v1/symbolize/", strings.NewReader(request), nil, "404 " + refused + "no pipeline has the path \"/v1/symbolize/\"; POST to /v1/symbolize\n"},
 		{"a protocol that is off", "POST", "/symbolicate/v5", strings.NewReader(request), nil, "404 " + refused + "no pipeline has the path \"/symbolicate/v5\"; POST to /v1/symbolize\n"},
 	} {

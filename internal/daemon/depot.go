@@ -92,7 +92,7 @@ func wantedBy(path string) (f wantedFile, err error) {
 	case f.kind == "source" && f.word != "":
 		f.word = "/" + strings.TrimLeft(f.word, "/")
 	default:
-		return f, refusef(http.StatusNotFound, "paths are %sID/debuginfo, executable, section/NAME and source/PATH", buildIDPath)
+		return f, refusef(http.StatusNotFound, "unknown path: write %sID/ and then debuginfo, executable, section/NAME or source/PATH", buildIDPath)
 	}
 	return f, nil
 }

@@ -62,7 +62,7 @@ func TestDebugFilesAreServed(t *testing.T) {
 	d, url := answering(t, "debuginfod: true", "")
 	url += buildIDPath
 	whole := fmt.Sprintf("size %d: 200 %s", len(data), data)
-	const absent, paths = "404 the file was not found\n", "404 paths are /buildid/ID/debuginfo, executable, section/NAME and source/PATH\n"
+	const absent, paths = "404 the file was not found\n", "404 unknown path: write /buildid/ID/ and then debuginfo, executable, section/NAME or source/PATH\n"
 	for _, tt := range []struct {
 		name, method, path string
 		headers            []string

@@ -27,10 +27,10 @@ func (a *askers) allow(w http.ResponseWriter, r *http.Request, n callers) bool {
 	status, text := 0, ""
 	if host := r.Host; !isCalled(r, n.all()) {
 		status = http.StatusMisdirectedRequest
-		text = fmt.Sprintf("%.80q is not a name of this listener; to allow this name, add it to hosts beside the listener's address in the configuration", host)
+		text = fmt.Sprintf("%.80q is not a name of this listener; to allow this name, add it to the key hosts of this listener in the configuration", host)
 	} else if origin, ok := foreignOrigin(r, n.hosts); ok {
 		status = http.StatusForbidden
-		text = fmt.Sprintf("pages of %.80q may not use this listener; to allow these pages, add their host to hosts beside the listener's address in the configuration", origin)
+		text = fmt.Sprintf("pages of %.80q may not use this listener; to allow these pages, add their host to the key hosts of this listener in the configuration", origin)
 	}
 	if status == 0 {
 		return true

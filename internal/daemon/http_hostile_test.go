@@ -87,7 +87,7 @@ func TestRequestsOfUnclearMeaningAreRefused(t *testing.T) {
 		{"many headers", post + host + strings.Repeat("A: b\r\n", 10<<10) + "\r\n", `431 "431 Request Header Fields Too Large", closed`},
 		{"a huge line", "POST /" + strings.Repeat("a", 64<<10) + " HTTP/1.1\r\n" + host + "\r\n", `431 "431 Request Header Fields Too Large", closed`},
 		{"a path with dots", "POST /v1/../app HTTP/1.1\r\n" + host + "Content-Length: 2\r\n\r\na\n", `404 "no pipeline has the path \"/v1/../app\"; POST to /app or /v1/filter\n", closed`},
-		{"a proxy's request", "CONNECT a:1 HTTP/1.1\r\n" + host + "\r\n", `421 "\"a:1\" is not a name of this listener; to allow this name, add it to hosts beside the listener's address in the configuration\n", closed`},
+		{"a proxy's request", "CONNECT a:1 HTTP/1.1\r\n" + host + "\r\n", `421 "\"a:1\" is not a name of this listener; to allow this name, add it to the key hosts of this listener in the configuration\n", closed`},
 		{"a proxy's request to this machine", "CONNECT localhost:1 HTTP/1.1\r\n" + host + "\r\n", `404 "no pipeline has the path \"\"; POST to /app or /v1/filter\n", closed`},
 		{"not HTTP", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", `400 "400 Bad Request", closed`},
 		{"requests one after the other", strings.Repeat(post+host+"Content-Length: 2\r\n\r\na\n", 3), `200 "a\n", 200 "a\n", 200 "a\n", closed`},

@@ -91,7 +91,7 @@ func (i *inspection) input(c *Config, path string, in *Input) {
 		i.folder(path+".files", dir, i.note)
 	}
 	if in.Files != nil && c.State == "" {
-		i.note(path+".files", "state is not set: written lines are not recorded, and a restart reads files from %s", startName(in.StartAt))
+		i.note(path+".files", "state is not set, so no checkpoint is kept: a restart reads files from %s", startName(in.StartAt))
 	}
 }
 

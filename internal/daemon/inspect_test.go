@@ -37,7 +37,7 @@ func TestFilesAndFoldersAreInspected(t *testing.T) {
 			notes: "symbols.debug_file_directories: DIR/logs has no .build-id folder; if it holds programs or debug files, list it in symbol_paths instead"},
 		{name: "tree", before: "symbols: {build_id_directories: [DIR/ids/.build-id], debug_file_directories: [DIR/ids]}", in: "stdin: true", out: "stdout: text"},
 		{name: "folder of a socket", in: "listen: 'unix:DIR/none/a'", out: "stdout: text", notes: "pipelines.app.input.listen: the folder DIR/none does not exist: create it"},
-		{name: "no state", in: "files: [DIR/logs/*.log], start_at: end", out: "stdout: text", notes: "pipelines.app.input.files: state is not set: written lines are not recorded, and a restart reads files from their end"},
+		{name: "no state", in: "files: [DIR/logs/*.log], start_at: end", out: "stdout: text", notes: "pipelines.app.input.files: state is not set, so no checkpoint is kept: a restart reads files from their end"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			notes, faults := configuration(t, dir, tt.before+"\n"+pipe(tt.in, tt.out)).Inspect()

@@ -12,7 +12,7 @@ func TestMistakesAreNamedByWhatIsMeant(t *testing.T) {
 	output := func(v string) string {
 		return "pipelines:\n  app:\n    input: {stdin: true}\n    output: " + v + "\n"
 	}
-	const tab = "a tab: YAML is indented with spaces; replace it with spaces"
+	const tab = "a tab: YAML is indented with spaces; replace the tab with spaces"
 	for _, tt := range []struct{ text, want string }{
 		{"pipelines:\n  app:\n\tinput: {stdin: true}\n", "3:1: " + tab},
 		{"pipelines:\n  app:\n    input:\n    \t files: [a]\n", "4:5: " + tab},

@@ -111,7 +111,7 @@ func newSeriesList() *seriesList {
 		inputLines:         newSeries(counter, "input_lines_total", "Lines read, by pipeline.", "input"),
 		inputBytes:         newSeries(counter, "input_bytes_total", "Bytes read, by pipeline.", "input"),
 		inputLost:          newSeries(counter, "input_lost_bytes_total", "Bytes that were lost before they were read, if their number is known, by pipeline.", "input"),
-		inputLosses:        newSeries(counter, "input_losses_total", "Losses of bytes before they were read, including losses of unknown size, by pipeline.", "input"),
+		inputLosses:        newSeries(counter, "input_losses_total", "How often input was lost before it was read, including losses of unknown size, by pipeline.", "input"),
 		inputLostDatagrams: newSeries(counter, "input_lost_datagrams_total", "Datagrams that the kernel dropped because they arrived too fast, by pipeline; their size is unknown.", "input"),
 		inputLag:           newSeries(gauge, "input_lag_bytes", "Bytes of followed files that were not read yet, by pipeline.", "input"),
 		inputConnections:   newSeries(gauge, "input_connections", "Open connections, by pipeline; an HTTP connection counts only while a request is unanswered.", "input"),
@@ -130,7 +130,7 @@ func newSeriesList() *seriesList {
 		memory:      newSeries(gauge, "memory_bytes", "Memory of debug files and rendered frames, by use.", "of"),
 		memoryLimit: newSeries(gauge, "memory_limit_bytes", "Memory that debug files and rendered frames may take together."),
 
-		checkpointAge:    newSeries(gauge, "checkpoint_age_seconds", "Age of the oldest output of followed files that is in no checkpoint yet."),
+		checkpointAge:    newSeries(gauge, "checkpoint_age_seconds", "Age of the oldest output that no checkpoint records yet, for followed files."),
 		checkpointErrors: newSeries(counter, "checkpoint_errors_total", "Failed attempts to write a checkpoint."),
 		reloadSuccessful: newSeries(gauge, "config_last_reload_successful", "Whether the last reload of the configuration was successful."),
 		reloadedTime:     newSeries(gauge, "config_last_reload_success_timestamp_seconds", "Unix time of the last successful load of the configuration."),

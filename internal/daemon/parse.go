@@ -131,7 +131,7 @@ func (p *parser) document(text []byte) *yaml.Node {
 			at = &yaml.Node{Line: line, Column: 1}
 		}
 		if tab := indentingTab(text, line); tab != nil {
-			p.fault(tab, "", "a tab: YAML is indented with spaces; replace it with spaces")
+			p.fault(tab, "", "a tab: YAML is indented with spaces; replace the tab with spaces")
 			return nil
 		}
 		p.fault(at, "", "not YAML: %s", strings.TrimPrefix(err.Error(), m[0]))

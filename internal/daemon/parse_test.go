@@ -112,7 +112,7 @@ var faults = []struct {
 	{name: "standard input twice", text: pipe("stdin: true", "stdout: text") + "  two: {input: {stdin: true}, output: {stdout: text}}\n", unseen: true, want: "5:17: pipelines.two.input.stdin: pipelines.app.input.stdin also reads standard input, which can have only one reader"},
 	{name: "second document", text: one + "---\n" + one, unseen: true, want: "2:1: a second document begins: a configuration is one document"},
 	{name: "not YAML", text: "pipelines: {\n", unseen: true, want: "1:1: not YAML: did not find expected node content"},
-	{name: "tab", text: "pipelines:\n\tapp: 1\n", unseen: true, want: "2:1: a tab: YAML is indented with spaces; replace it with spaces"},
+	{name: "tab", text: "pipelines:\n\tapp: 1\n", unseen: true, want: "2:1: a tab: YAML is indented with spaces; replace the tab with spaces"},
 	{name: "not UTF-8", text: "state: a\n# \xff\n" + one, unseen: true, want: "2:1: not UTF-8 text: save the file in UTF-8"},
 	{name: "all at once", text: "state: 5\nlog: {levl: info}\n" + pipe("", "file: 1"), want: `1:8: state: the number 5 is given where text is expected: write it in quotes, "5"
 2:7: log.levl: unknown; did you mean "level"?
