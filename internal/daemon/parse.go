@@ -274,11 +274,15 @@ func (p *parser) unknown(n *yaml.Node, path, name string, s *Section) {
 	}
 	for _, other := range Sections() {
 		if other.key(name) != nil {
-			elsewhere = append(elsewhere, strings.TrimSuffix("the section "+other.Path, " "))
+			where := "the file itself"
+			if other.Path != "" {
+				where = "the section " + other.Path
+			}
+			elsewhere = append(elsewhere, where)
 		}
 	}
 	if len(elsewhere) > 0 {
-		p.fault(n, join(path, printable(name)), "unknown here, but a key of %s", strings.ReplaceAll(listed(elsewhere, "and"), "the section,", "the file itself,"))
+		p.fault(n, join(path, printable(name)), "unknown here; this key belongs to %s", listed(elsewhere, "and"))
 		return
 	}
 	p.fault(n, join(path, printable(name)), "unknown; the keys here are %s", listed(names, "and"))

@@ -186,13 +186,13 @@ func (m *memory) open(path string) error {
 	}
 	m.file = file
 	if unusable != nil {
-		m.p.log.Warn("the saved contexts are not used", "file", path, "error", unusable)
+		m.p.log.Warn("cannot use the saved contexts: modules and maps of earlier connections are lost", "file", path, "error", unusable)
 	}
 	if len(content) == 0 {
 		return nil
 	}
 	if err := m.restore(content); err != nil {
-		m.p.log.Warn("the saved contexts are not used", "file", path, "error", err)
+		m.p.log.Warn("cannot use the saved contexts: modules and maps of earlier connections are lost", "file", path, "error", err)
 	}
 	return nil
 }
@@ -205,7 +205,7 @@ func (m *memory) restore(content []byte) error {
 	}
 	for _, q := range s.Peers {
 		if len(q.Peer) == 0 || len(q.Peer) > maxPeerName || len(q.Context) == 0 {
-			return checkpoint.Damaged("%.20q is not a peer with a context", string(q.Peer))
+			return checkpoint.Damaged("peer %.20q has no valid name or no context", string(q.Peer))
 		}
 	}
 	c := m.p.house.contexts
@@ -283,7 +283,7 @@ func (m *memory) saveUntil(done <-chan struct{}) {
 		begin := time.Now()
 		if err := m.save(); err != nil {
 			if n, ok := told.May(time.Now()); ok {
-				m.p.log.Error("contexts are not saved; retrying", "file", m.name(), "error", err, "times", n)
+				m.p.log.Error("cannot save the contexts of connections; retrying", "file", m.name(), "error", err, "times", n)
 			}
 		}
 		pause = max(saveEvery, 20*time.Since(begin))
@@ -297,7 +297,7 @@ func (m *memory) close() {
 		return
 	}
 	if err := m.saveLocked(); err != nil {
-		m.p.log.Error("contexts are not saved", "file", m.name(), "error", err)
+		m.p.log.Error("cannot save the contexts of connections", "file", m.name(), "error", err)
 	}
 	m.file.Close()
 	m.file = nil

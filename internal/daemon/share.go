@@ -67,7 +67,7 @@ func (s *session) remember() {
 		return
 	}
 	if err := s.in.Remember(s.past); err != nil {
-		s.p.log.Warn("the context of a peer is not used", "peer", s.peer, "error", err)
+		s.p.log.Warn("cannot restore the context of a peer: modules and maps of its earlier stream are lost", "peer", s.peer, "error", err)
 	}
 	s.past, s.changed = nil, true
 }
