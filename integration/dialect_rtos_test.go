@@ -150,7 +150,7 @@ func TestForeignFramesAreExplained(t *testing.T) {
 	const (
 		macho  = "the module is a Mach-O file of macOS or iOS, which symfilter does not read; atos -o FILE -l BASE ADDRESS resolves the address"
 		pe     = "the module is a PE file of Windows, which symfilter does not read; with its PDB file, a Windows debugger or llvm-symbolizer --obj=FILE resolves the address"
-		gone   = "no file has the code: the program generated it, or closed its library before the report; keep the library loaded (RTLD_NODELETE) to get its names"
+		gone   = "no file has the code: the program generated it, or unloaded its library before the report; keep the library loaded (RTLD_NODELETE) to get its names"
 		signed = "a signed return address (AArch64 pointer authentication): the program must strip the signature (xpaclri) before it prints the address"
 		wasm   = "the module is WebAssembly, which symfilter does not read; llvm-symbolizer --obj=FILE.wasm resolves offsets in it"
 	)

@@ -25,12 +25,12 @@ var (
 	}
 	backward = Dialect{
 		Name: "backward", Who: "backward-cpp",
-		Needs:  "the file at the path, or --image, and in addition function names in the trace or maps",
+		Needs:  "the file at the path or --image, and either function names in the trace or maps in the log",
 		Sample: `#3    Object "/opt/shop/libledger.so", at 0x7f31c2a01168, in ledger_audit`,
 	}
 	cpptrace = Dialect{
 		Name: "cpptrace", Who: "cpptrace",
-		Needs:  "the file at the path, or --image, and in addition function names in the trace or maps",
+		Needs:  "the file at the path or --image, and either function names in the trace or maps in the log",
 		Sample: "#2 0x00007f31c2a01168 in ledger_audit at /opt/shop/libledger.so",
 	}
 )

@@ -27,7 +27,7 @@ var (
 )
 
 // ErrNoFile is the reason why a frame is not located if no file has its code.
-var ErrNoFile = errors.New("no file has the code: the program generated it, or closed its library before the report; keep the library loaded (RTLD_NODELETE) to get its names")
+var ErrNoFile = errors.New("no file has the code: the program generated it, or unloaded its library before the report; keep the library loaded (RTLD_NODELETE) to get its names")
 
 // unread adds a frame that is never located, and sets its field Unread to the reason why.
 func (l *Line) unread(start int, addr uint64, why error) bool {

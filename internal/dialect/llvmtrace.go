@@ -18,7 +18,7 @@ import "bytes"
 // process.
 var llvm = Dialect{
 	Name: "llvm", Who: "crashes of LLVM, clang, MLIR and Swift",
-	Needs:  "the file at the path, one of that name in a folder of --symbol-path or the system, or --image",
+	Needs:  "the file at the path, a file of the same name in a --symbol-path folder or a system folder, or --image",
 	Sample: " #4 0x00007f31c2a01154 (/opt/shop/libledger.so+0x1154)",
 }
 

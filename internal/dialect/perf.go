@@ -21,7 +21,7 @@ import "bytes"
 var (
 	perf = Dialect{
 		Name: "perf", Who: "perf script",
-		Needs:  "the file at the path; before perf 5.6 and since 6.4 also --show-mmap-events, unless named frames show the base",
+		Needs:  "the file at the path; perf before 5.6 and since 6.4 also needs --show-mmap-events, unless named frames show the base",
 		Sample: "\t            1154 [unknown] (/opt/shop/libledger.so)",
 	}
 	strace = Dialect{

@@ -29,7 +29,7 @@ import "bytes"
 var (
 	ruby = Dialect{
 		Name: "ruby", Who: "Ruby: the C level backtrace in a [BUG] report",
-		Needs:  "the memory map that Ruby prints after it",
+		Needs:  "the memory map that Ruby prints after the backtrace",
 		Sample: "/usr/lib/libruby-3.1.so.3.1(0x7f31c2a01154) [0x7f31c2a01154]",
 	}
 	xorg = Dialect{
@@ -39,7 +39,7 @@ var (
 	}
 	julia = Dialect{
 		Name: "julia", Who: "Julia: frames of libraries without debug information",
-		Needs:  "the file at the path, and either a map of it or several frames",
+		Needs:  "the file at the path, and either a map of this file or several of its frames",
 		Sample: "unknown function (ip: 0x7f31c2a01153) at /opt/shop/libledger.so",
 	}
 	gfortran = Dialect{

@@ -36,7 +36,7 @@ var (
 )
 
 // ErrCut is the reason why a frame is not located if the line's end cuts off its module or offset.
-var ErrCut = errors.New("the line is cut off in the name of the module or in its offset")
+var ErrCut = errors.New("the line is cut off within the module's name or offset")
 
 func matchSanitizer(r *Reader, l *Line, at int) bool {
 	b := l.Text
