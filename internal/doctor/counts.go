@@ -213,7 +213,7 @@ func (c Counts) Proofs() (lines []string) {
 		}
 	}
 	if len(parts) > 0 {
-		lines = append(lines, "backtrace frames, by what verifies their file: "+strings.Join(parts, ", "))
+		lines = append(lines, "backtrace frames whose file is verified: "+strings.Join(parts, ", "))
 	}
 	for _, b := range c.bases {
 		lines = append(lines, fmt.Sprintf("%s was loaded at 0x%x: %s", b.Path, b.Addr, b.Proof))

@@ -66,7 +66,7 @@ func because(u symbolize.Unresolved, r symbolize.Report) string {
 	case lacks && r.Fault == "":
 		return missing.Error()
 	case is && r.Fault == "":
-		return fmt.Sprintf("0x%x is %v; this file is %s", outside.addr, outside, r.Path)
+		return fmt.Sprintf("0x%x is %v; the file is %s", outside.addr, outside, r.Path)
 	case r.Path != "" && u.Err == nil && r.Fault == "":
 		return fmt.Sprintf("not covered by any symbol of %s (%s)", r.Path, r.Holds)
 	case r.Fault != "":

@@ -117,7 +117,7 @@ func (s *Search) Warnings(fromStdin bool) (all []string) {
 		if err := p.problem(); err != nil {
 			msg := ""
 			if fromStdin && err == errNoSymbols { // -s $EMPTY log
-				msg = "; no FILE is given: if this is the log, the flag lacks its own value"
+				msg = "; no FILE is given: if this path is the log, the value of the flag is missing before it"
 			}
 			all = append(all, fmt.Sprintf("%s %s: %v; no file will be found there%s", p.Flag, p.Path, wording.Cause(err), msg))
 		}

@@ -42,7 +42,7 @@ func SubjectOf(word string) (s Subject, err error) {
 			return s, WordError{fmt.Errorf("%s: no such file, and %w", word, err)}
 		}
 		if len(word)%2 != 0 {
-			return s, WordError{fmt.Errorf("%s: no such file, and not a build ID: an odd number of hex digits, %d", word, len(word))}
+			return s, WordError{fmt.Errorf("%s: no such file, and not a build ID, which has an even number of hex digits, not %d", word, len(word))}
 		}
 		return s, nil
 	case err != nil:
