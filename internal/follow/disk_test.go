@@ -203,7 +203,7 @@ func TestFilesRemovedWhileClosedAreTold(t *testing.T) {
 	rename(t, path+".new", path)
 	r.expect(path, "one\ntwo\n")
 	r.until("the loss is told", func() bool {
-		return strings.Contains(r.messages(), "app.log: was removed while closed, because too many files are read (see ulimit -n); the bytes after the first 4 are lost")
+		return strings.Contains(r.messages(), "app.log: was closed, since too many files are followed (see ulimit -n), and then removed; the bytes after the first 4 are lost")
 	})
 }
 
@@ -368,8 +368,8 @@ func TestSmallFoldersAreListedAtEveryChange(t *testing.T) {
 // read under another name.
 func TestFilesThatHaveTheNameAreNotLost(t *testing.T) {
 	for present, want := range map[bool]string{
-		true:  "b.log: is the file that is followed as A",
-		false: "b.log: is the file that is followed as A\nb.log: a file with this name was gone before it could be opened; its lines are lost",
+		true:  "b.log: is the same file as A, which is already followed",
+		false: "b.log: is the same file as A, which is already followed\nb.log: a file with this name was gone before it could be opened; its lines are lost",
 	} {
 		dir := t.TempDir()
 		a, b := filepath.Join(dir, "a.log"), filepath.Join(dir, "b.log")

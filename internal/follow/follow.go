@@ -290,7 +290,7 @@ func (o *Options) check() error {
 	case slices.Contains(o.Names, ""):
 		return errors.New("the name of a file to follow is empty")
 	case o.Open == nil:
-		return errors.New("no Options.Open: nothing takes the lines")
+		return errors.New("Options.Open is nil: no sink gets the lines")
 	case o.Interval < 0:
 		return fmt.Errorf("the interval %v is negative", o.Interval)
 	case o.RotateWait < 0:

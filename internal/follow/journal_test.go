@@ -593,7 +593,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	for want, change := range map[string]func(o *Options){
 		"no names of files to follow":                 func(o *Options) { o.Names = nil },
 		"the name of a file to follow is empty":       func(o *Options) { o.Names = []string{"a", ""} },
-		"no Options.Open: nothing takes the lines":    func(o *Options) { o.Open = nil },
+		"Options.Open is nil: no sink gets the lines": func(o *Options) { o.Open = nil },
 		"the interval -1ns is negative":               func(o *Options) { o.Interval = -1 },
 		"the wait of -1ns for late lines is negative": func(o *Options) { o.RotateWait = -1 },
 		"-3 workers: the number is negative":          func(o *Options) { o.Workers = -3 },

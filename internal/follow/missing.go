@@ -19,7 +19,7 @@ func (s *source) moved(ctx context.Context, g *generation) error {
 		return s.failed(ctx, g, err)
 	}
 	s.missing = 0
-	s.lose(Event{Message: fmt.Sprintf("was removed while closed, because too many files are read (see ulimit -n); the bytes after the first %d are lost", g.look)})
+	s.lose(Event{Message: fmt.Sprintf("was closed, since too many files are followed (see ulimit -n), and then removed; the bytes after the first %d are lost", g.look)})
 	s.retire(g)
 	return nil
 }

@@ -285,7 +285,7 @@ func TestAFileIsReadOnce(t *testing.T) {
 	}
 	r := begin(t, newLog(), Options{Names: []string{a, b, a}, Workers: 1})
 	r.expect(a, "one\n")
-	r.expectMessages("b.log: is the file that is followed as " + a)
+	r.expectMessages("b.log: is the same file as " + a + ", which is already followed")
 	write(t, b, "two\n")
 	r.expect(a, "one\ntwo\n")
 	if got := r.text(b); got != "" {

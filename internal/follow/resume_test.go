@@ -40,7 +40,7 @@ func TestNextRunsReportLostRotatedFiles(t *testing.T) {
 			}
 			defer g.Close()
 			x.s.f.newSource("other.log", filepath.Join(filepath.Dir(path), "other.log")).search.lineage.Claim(g)
-		}, "", "app.log: app.log.1 is the file that is followed as other.log"},
+		}, "", "app.log: app.log.1 is the same file as other.log, which is already followed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "app.log")

@@ -126,9 +126,9 @@ func (s *search) claim(g *generation) bool {
 	}
 	g.Close()
 	if g.name == s.path {
-		s.trouble("is the file that is followed as %s", other.Name)
+		s.trouble("is the same file as %s, which is already followed", other.Name)
 	} else {
-		s.notify(Event{Message: fmt.Sprintf("%s is the file that is followed as %s", filepath.Base(g.name), other.Name)})
+		s.notify(Event{Message: fmt.Sprintf("%s is the same file as %s, which is already followed", filepath.Base(g.name), other.Name)})
 	}
 	return false
 }

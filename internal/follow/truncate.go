@@ -38,12 +38,12 @@ func (s *source) truncated() error {
 	case len(copies) > 0:
 		s.notifyCopies(s.truncations, copies)
 	default:
-		message := fmt.Sprintf("was truncated, for the %s time; anything written in the %v before is lost", ordinal(s.truncations), time.Since(s.read).Round(time.Millisecond))
+		message := fmt.Sprintf("was truncated, for the %s time; lost: anything written in the %v before the truncation", ordinal(s.truncations), time.Since(s.read).Round(time.Millisecond))
 		if lost > 0 {
-			message += fmt.Sprintf(", and %d bytes of an unfinished line", lost)
+			message += fmt.Sprintf(", %d bytes of an unfinished line", lost)
 		}
 		if unread > 0 {
-			message += fmt.Sprintf(", and %d bytes that were not read yet", unread)
+			message += fmt.Sprintf(", %d bytes that were not read yet", unread)
 		}
 		if e := (Event{Message: message, Lost: lost + unread}); e.Lost > 0 {
 			s.lose(e)

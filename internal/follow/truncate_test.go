@@ -44,7 +44,7 @@ func TestTruncatedFilesAreReadFromTheirBeginning(t *testing.T) {
 		r := begin(t, newLog(), o)
 		r.expect(path, "one\ntwo\n")
 		truncate(t, path)
-		r.expectMessages(`app.log: was truncated, for the 1st time; anything written in the [0-9.]+m?s before is lost`)
+		r.expectMessages(`app.log: was truncated, for the 1st time; lost: anything written in the [0-9.]+m?s before the truncation`)
 		write(t, path, "three\n")
 		r.expect(path, "one\ntwo\nthree\n")
 		truncate(t, path)
