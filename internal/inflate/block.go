@@ -16,7 +16,7 @@ func (d *decoder) block() error {
 			in, pos = d.in, d.pos
 		}
 		if done > size {
-			return corrupt("more bytes than asked for")
+			return corrupt("more bytes than expected")
 		}
 		bits |= binary.LittleEndian.Uint64(in[pos:]) << (n & 63)
 		pos += int(63-n) >> 3
@@ -62,11 +62,11 @@ func (d *decoder) block() error {
 			}
 			if e&specialFlag != 0 {
 				if e&endFlag == 0 {
-					return corrupt("a symbol that must not occur")
+					return corrupt("a reserved symbol")
 				}
 				d.pos, d.done, d.bits, d.n = pos, done, bits>>(e&63), n-uint(e&63)
 				if done > size {
-					return corrupt("more bytes than asked for")
+					return corrupt("more bytes than expected")
 				}
 				return nil
 			}

@@ -192,7 +192,7 @@ func (d *decoder) dynamic() error {
 		d.refill()
 		e := table[d.bits&(1<<codeBits-1)]
 		if e == 0 {
-			return corrupt("a length")
+			return corrupt("bits that are not a code length")
 		}
 		d.use(uint(e & 0xff))
 		symbol := uint8(e >> 16)

@@ -257,7 +257,7 @@ func (d *decoder) stored() error {
 	d.pos += 4
 	left := int(n)
 	if left > d.size-d.done {
-		return corrupt("more bytes than asked for")
+		return corrupt("more bytes than expected")
 	}
 	for left > 0 {
 		if d.pos == d.end {

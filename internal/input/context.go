@@ -147,7 +147,7 @@ func (w *Writer) restore(context []byte) (inner []byte, err error) {
 	case format.String() != s.Input:
 		return nil, checkpoint.Damaged("%.20q is not a format", s.Input)
 	case len(s.Head) > headSize, len(s.Context) > 0 && (format == Auto || len(s.Head) > 0 && s.Watch == nil):
-		return nil, checkpoint.Damaged("the beginning of the input is kept although its format is known")
+		return nil, checkpoint.Damaged("the saved beginning of the input is too long, or does not fit its format")
 	case w.format != Auto && w.format != format:
 		return nil, fmt.Errorf("saved from an input of format %v, not %v", format, w.format)
 	case s.UTF16 != nil && (len(s.UTF16.Kept) > headSize || s.UTF16.High != 0 && (s.UTF16.High < 0xd800 || s.UTF16.High >= 0xdc00)):
@@ -290,7 +290,7 @@ func (e *Envelope) restoreStream(i int, from streamContext) error {
 	for line := range bytes.Lines(from.Raw) {
 		p, text, ok := e.c.open(bytes.TrimSuffix(line, newline), &e.text)
 		if !ok || p.stderr != (i == 1) {
-			return checkpoint.Damaged("%.20q is not a line of the container", line)
+			return checkpoint.Damaged("%.20q is not a line of a container's log", line)
 		}
 		e.hold(s, p, text, line)
 	}
@@ -315,7 +315,7 @@ func (e *Envelope) restoreHeld(from *heldContext) error {
 	for _, line := range lines {
 		p, text, ok := e.c.open(line, &e.text)
 		if !ok {
-			return checkpoint.Damaged("%.20q is not a line of the container", line)
+			return checkpoint.Damaged("%.20q is not a line of a container's log", line)
 		}
 		l.parts = append(l.parts, p)
 		if len(from.Raw) > 0 {

@@ -207,7 +207,7 @@ func (g *xzGuard) blockHeader(b []byte) error {
 	}
 	g.dictionaries += size
 	if g.dictionaries > g.most+xzPerByte*g.unpacked {
-		return fmt.Errorf("xz: blocks of %d bytes need %d bytes of memory", g.unpacked, g.dictionaries)
+		return fmt.Errorf("xz: blocks of %d bytes need too much memory: %d bytes", g.unpacked, g.dictionaries)
 	}
 	if err := g.take(size); err != nil {
 		return err
