@@ -228,7 +228,7 @@ func (e *BaseError) Error() string {
 	if e.More == 0 {
 		return "no base of " + e.Path + " puts calls before the return addresses: another file ran, or most of the addresses are in other files; " + instead
 	}
-	return fmt.Sprintf("too few return addresses show where %s was loaded: %d follow a call at the best base, as happens for a wrong base in one of 10^%d traces; about %d more would prove the base; otherwise %s",
+	return fmt.Sprintf("too few return addresses show where %s was loaded: %d follow a call at the best base, but a wrong base has as many in one of 10^%d traces; about %d more would prove the base; otherwise %s",
 		e.Path, e.Inference.Votes, e.Inference.decades(), e.More, instead)
 }
 

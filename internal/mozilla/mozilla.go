@@ -173,7 +173,7 @@ func (r *request) module() (m module, err error) {
 		return err
 	})
 	if err == nil && n < 2 {
-		err = batch.Invalidf("a module is a list of its name and its debug ID")
+		err = batch.Invalidf("a module must be a list of its name and its debug ID")
 	}
 	if err == nil && !r.room.Take(2*int64(len(m.name)+len(m.debugID)+len(m.codeID))) {
 		err = batch.ErrNoRoom
@@ -199,7 +199,7 @@ func (r *request) frame() (f frame, err error) {
 		return err
 	})
 	if err == nil && n < 2 {
-		err = batch.Invalidf("a frame is a list of the index of its module and an offset")
+		err = batch.Invalidf("a frame must be a list of its module's index and an offset")
 	}
 	f.answer = -1
 	return f, err
@@ -367,7 +367,7 @@ func messageOf(r batch.Reason) string {
 	case batch.NoFile:
 		return "no file with this ID was found"
 	case batch.Pending:
-		return "the file is still searched for; send the request again later"
+		return "the search for the file has not ended; send the request again later"
 	case batch.Fault:
 		return "the file cannot be used; the log of symfilterd has the reason"
 	}

@@ -58,7 +58,7 @@ func TestRequestsThatCannotBeAnswered(t *testing.T) {
 		{"two values", `{"jobs":[{}]}1`, "*batch.InvalidError: the body has more than one JSON value"},
 		{"a module alone", `{"jobs":[{"memoryMap":[["a"]]}]}`, "*batch.InvalidError: jobs[0].memoryMap[0]: a module is a list of its name and its debug ID"},
 		{"a module without a name", `{"jobs":[{"memoryMap":[[null,"a"]]}]}`, "*batch.InvalidError: jobs[0].memoryMap[0][0]: null, want a string"},
-		{"half a frame", `{"jobs":[{"stacks":[[[0]]]}]}`, "*batch.InvalidError: jobs[0].stacks[0][0]: a frame is a list of the index of its module and an offset"},
+		{"half a frame", `{"jobs":[{"stacks":[[[0]]]}]}`, "*batch.InvalidError: jobs[0].stacks[0][0]: a frame must be a list of its module's index and an offset"},
 		{"a frame of three", `{"jobs":[{"stacks":[[[0,1,2]]]}]}`, "*batch.InvalidError: jobs[0].stacks[0][0][2]: a frame has two numbers"},
 		{"a negative index", `{"jobs":[{"stacks":[[[-2,1]]]}]}`, "*batch.InvalidError: jobs[0].stacks[0][0][0]: -2 is not an index"},
 		{"a module beyond the map", `{"jobs":[{"memoryMap":[` + serverModule + `],"stacks":[[],[[0,1],[1,1]]]}]}`,

@@ -142,7 +142,7 @@ func (p *Profile) read(in io.Reader, o *Options) error {
 	isTrace := IsTrace(begin)
 	data, err := p.m.readAll(b)
 	if isTrace && errors.Is(err, ErrTooLarge) {
-		return fmt.Errorf("%w, or give the name of the file: a file that is named may have any size", err)
+		return fmt.Errorf("%w, or name the file instead of piping it: a named file may have any size", err)
 	}
 	if err != nil {
 		return err

@@ -197,7 +197,7 @@ func TestLargeDHATFilesInPipesAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = Read(strings.NewReader(file), Options{Options: report.Options{Memory: budget}})
-	const want = "more than 8 MiB: too large for the memory limit; raise the limit with --max-memory, or give the name of the file: a file that is named may have any size"
+	const want = "more than 8 MiB: too large for the memory limit; raise the limit with --max-memory, or name the file instead of piping it: a named file may have any size"
 	if !errors.Is(err, ErrTooLarge) || err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}
