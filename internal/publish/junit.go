@@ -219,7 +219,7 @@ func (j *junit) testCase(c *testCase) {
 	}
 	if c.known > 0 {
 		j.raw("<system-out>")
-		j.text(plural(c.known, "finding") + " that the baseline or the gate accepts\n")
+		j.text(plural(c.known, "finding") + " accepted by the baseline or the gate\n")
 		j.raw("</system-out>")
 	}
 	j.raw("</testcase>\n")

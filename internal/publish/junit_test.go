@@ -116,12 +116,12 @@ func TestKnownFindingsDoNotFail(t *testing.T) {
 	}
 	compare(r.All()[0])
 	c := readJUnit(t, r).Suites[0].Cases[0]
-	if c.Failure == nil || strings.Contains(*c.Failure, "Invalid read") || c.SystemOut != "1 finding that the baseline or the gate accepts\n" {
+	if c.Failure == nil || strings.Contains(*c.Failure, "Invalid read") || c.SystemOut != "1 finding accepted by the baseline or the gate\n" {
 		t.Errorf("case %+v", c)
 	}
 	compare(r.All()...)
 	c = readJUnit(t, r).Suites[0].Cases[0]
-	if c.Failure != nil || c.SystemOut != "2 findings that the baseline or the gate accepts\n" {
+	if c.Failure != nil || c.SystemOut != "2 findings accepted by the baseline or the gate\n" {
 		t.Errorf("case %+v", c)
 	}
 	r.JUnit.ByFinding = true

@@ -59,7 +59,7 @@ var (
 	nullPointer  = class{failure, true, false, []int{476}, "A null pointer is used, passed or returned where none is allowed."}
 	bounds       = class{failure, true, false, []int{125, 787}, "An index or a pointer leads out of its object."}
 	typeConfused = class{failure, true, false, []int{843}, "An object or a function is used through a pointer to another type."}
-	undefined    = class{failure, false, false, []int{758}, "The behaviour of the program is not defined."}
+	undefined    = class{failure, false, false, []int{758}, "The program has undefined behaviour."}
 	initOrder    = class{failure, false, false, []int{696}, "A global variable is used before it is initialized, or is defined twice."}
 	other        = class{failure, false, false, nil, "The tool has reported an error."}
 	incomplete   = class{warning, false, false, nil, "A report is cut off, or findings were left out: errors may be missing."}
