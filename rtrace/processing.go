@@ -91,7 +91,7 @@ func ReadIndexes(r io.Reader) (Indexes, error) {
 			continue
 		}
 		if all[index] = struct{}{}; len(all) > maxIndexes {
-			return nil, fmt.Errorf("read indexes: more than %d", maxIndexes)
+			return nil, fmt.Errorf("read indexes: more than %d different indexes are given", maxIndexes)
 		}
 	}
 	if err := scan.Err(); err != nil {

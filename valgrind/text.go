@@ -22,7 +22,7 @@ func (r *renderer) renderContent(rec *Record) {
 	r.writeHead()
 	if r.t.closed {
 		r.t.closed = false
-		r.line = append(r.line, "--- the report continues: a process was forked\n"...)
+		r.line = append(r.line, "--- the report continues: a forked process writes to it\n"...)
 	}
 	if !rec.Continued && rec.Name != "trace" && rec.Name != "status" {
 		r.line = append(r.line, '\n')
