@@ -14,7 +14,7 @@ import (
 
 // ErrNotAlone is the error of a lookup by a reader from [Data.Reader], if only the original Data
 // may answer this lookup or return its error.
-var ErrNotAlone = errors.New("only the Data can answer, not its Readers")
+var ErrNotAlone = errors.New("only the original Data can answer this lookup, not a reader of it")
 
 // A shelf holds the units and tables that the readers of a file share.
 type shelf struct {

@@ -310,7 +310,7 @@ func install(prog *unix.SockFprog) error {
 		case errno == 0 && thread == 0:
 			return nil
 		case errno == 0:
-			return fmt.Errorf("thread %d has another filter", thread)
+			return fmt.Errorf("thread %d has another seccomp filter", thread)
 		}
 	}
 	return errno

@@ -132,7 +132,7 @@ type Pending struct {
 // Create starts to write the index of s. Commit gives the index its name.
 func (d Dir) Create(s Source) (*Pending, error) {
 	if len(s.ID) == 0 {
-		return nil, errors.New("index: a file without a build ID")
+		return nil, errors.New("index: the file has no build ID")
 	}
 	if err := os.MkdirAll(d.Path, 0o700); err != nil {
 		return nil, err

@@ -11,7 +11,7 @@ var (
 	ErrDamaged = errors.New("the index is damaged")
 
 	// ErrStale reports an index of another file, or from another version.
-	ErrStale = errors.New("the index is for another file, or from another version")
+	ErrStale = errors.New("the index is for another file, or from another version of symfilter")
 )
 
 // A Source identifies the file from which an index was made.
