@@ -25,5 +25,5 @@ func Flow(t testing.TB, input []byte, w io.Writer, written func() int, probe str
 			return
 		}
 	}
-	t.Errorf("the stream wrote %d bytes, and none for %q, repeated to %d bytes; the input before has %d bytes: %.500q", before, probe, max(within, len(probe)), len(input), input)
+	t.Errorf("the stream wrote %d bytes, but nothing for the probe %q, repeated to %d bytes, after an input of %d bytes: %.500q", before, probe, max(within, len(probe)), len(input), input)
 }

@@ -119,7 +119,7 @@ func Run(t testing.TB, p Place, blocks []Block) {
 		case b.Shows && !Equal(b.Output, lines):
 			t.Errorf("line %d: the page shows\n%s\n\nbut\n%s\nprints\n%s", b.Line, strings.Join(b.Output, "\n"), b.Text, printed)
 		case !b.Shows && status != "0":
-			t.Errorf("line %d: status %s of\n%s\nwhich prints\n%s", b.Line, status, b.Text, printed)
+			t.Errorf("line %d: exit status %s of\n%s\nwhich printed\n%s", b.Line, status, b.Text, printed)
 		}
 	}
 }

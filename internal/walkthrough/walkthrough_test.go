@@ -88,7 +88,7 @@ func TestRunReportsWhatDiffers(t *testing.T) {
 	}
 	r := &recorder{TB: t}
 	Run(r, Place{Dir: t.TempDir(), Home: t.TempDir(), Env: []string{"PATH=/usr/bin:/bin"}}, blocks)
-	if diff := cmp.Diff([]string{" status %s of\n%s\nwhich prints\n%s", " the page shows\n%s\n\nbut\n%s\nprints\n%s"}, r.faults); diff != "" {
+	if diff := cmp.Diff([]string{" exit status %s of\n%s\nwhich printed\n%s", " the page shows\n%s\n\nbut\n%s\nprints\n%s"}, r.faults); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}
 }
