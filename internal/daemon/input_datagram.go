@@ -57,7 +57,7 @@ func (d *datagrams) close() error {
 
 func (d *datagrams) run(ctx context.Context) error {
 	if err := d.p.memory.open(contextsPath(d.p.state)); err != nil {
-		d.p.log.Error("contexts of senders are not saved", "error", err)
+		d.p.log.Error("cannot save the contexts of senders", "error", err)
 	}
 	defer d.p.memory.close()
 	ended := make(chan struct{})

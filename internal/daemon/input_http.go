@@ -77,7 +77,7 @@ func (h *httpInput) run(ctx context.Context) (err error) {
 	h.ctx = ctx
 	h.mu.Unlock()
 	if err := h.p.memory.open(contextsPath(h.p.state)); err != nil {
-		h.p.log.Error("cannot save the contexts of connections", "error", err)
+		h.p.log.Error("cannot save the contexts of peers", "error", err)
 	}
 	defer h.p.memory.close()
 	var background sync.WaitGroup

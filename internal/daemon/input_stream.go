@@ -62,7 +62,7 @@ func (s *stream) close() error { return s.listeners.Close() }
 
 func (s *stream) run(ctx context.Context) error {
 	if err := s.p.memory.open(contextsPath(s.p.state)); err != nil {
-		s.p.log.Error("contexts of connections are not saved", "error", err)
+		s.p.log.Error("cannot save the contexts of connections", "error", err)
 	}
 	defer s.p.memory.close()
 	var background sync.WaitGroup

@@ -186,13 +186,13 @@ func (m *memory) open(path string) error {
 	}
 	m.file = file
 	if unusable != nil {
-		m.p.log.Warn("cannot use the saved contexts: modules and maps of earlier connections are lost", "file", path, "error", unusable)
+		m.p.log.Warn("cannot use the saved contexts: modules and maps of earlier streams are lost", "file", path, "error", unusable)
 	}
 	if len(content) == 0 {
 		return nil
 	}
 	if err := m.restore(content); err != nil {
-		m.p.log.Warn("cannot use the saved contexts: modules and maps of earlier connections are lost", "file", path, "error", err)
+		m.p.log.Warn("cannot use the saved contexts: modules and maps of earlier streams are lost", "file", path, "error", err)
 	}
 	return nil
 }
@@ -283,7 +283,7 @@ func (m *memory) saveUntil(done <-chan struct{}) {
 		begin := time.Now()
 		if err := m.save(); err != nil {
 			if n, ok := told.May(time.Now()); ok {
-				m.p.log.Error("cannot save the contexts of connections; retrying", "file", m.name(), "error", err, "times", n)
+				m.p.log.Error("cannot save the contexts of peers; retrying", "file", m.name(), "error", err, "times", n)
 			}
 		}
 		pause = max(saveEvery, 20*time.Since(begin))
@@ -297,7 +297,7 @@ func (m *memory) close() {
 		return
 	}
 	if err := m.saveLocked(); err != nil {
-		m.p.log.Error("cannot save the contexts of connections", "file", m.name(), "error", err)
+		m.p.log.Error("cannot save the contexts of peers", "file", m.name(), "error", err)
 	}
 	m.file.Close()
 	m.file = nil

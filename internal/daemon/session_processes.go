@@ -28,7 +28,7 @@ func (m *memory) saveAfter(s *session) error {
 	// the output now has all lines that the caller will acknowledge
 	if err := m.save(); err != nil {
 		if n, ok := m.failed.May(time.Now()); ok {
-			m.p.log.Error("cannot save the contexts of connections; if symfilterd is killed, later frames may stay unresolved", "file", m.name(), "error", err, "times", n)
+			m.p.log.Error("cannot save the contexts of peers; if symfilterd is killed, later frames may stay unresolved", "file", m.name(), "error", err, "times", n)
 		}
 	}
 	return nil
