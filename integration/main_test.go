@@ -51,6 +51,8 @@ func TestMain(m *testing.M) {
 				}
 			}
 		}
+		// On a busy machine, a search for a local file may take more than the 2 s of a pipe.
+		os.Setenv("SYMFILTER_WAIT", "5m")
 		// A shell ignores SIGINT in background jobs, nohup ignores SIGHUP, and the commands would
 		// inherit this.
 		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP} {

@@ -55,6 +55,7 @@ func TestScripts(t *testing.T) {
 		"SERVED":                                 server.URL,
 		"n":                                      "\n",
 		"SYMFILTER_NO_DEFAULT_DEBUG_DIRECTORIES": "true", // installed debug files must not affect the tests
+		"SYMFILTER_WAIT":                         "5m",   // on a busy machine, a search may take more than the 2 s of a pipe
 	}, map[string]func(*testscript.TestScript, bool, []string){"sgr": sgr})
 }
 
