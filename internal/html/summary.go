@@ -34,7 +34,7 @@ func (p *Page) index() {
 	}
 	b = append(appendCount(append(b, "><summary>Backtraces: "...), all), ", different: "...)
 	b = append(appendCount(b, int64(len(d.entries))), "</summary>\n"...)
-	b = append(b, "<table>\n<thead><tr><th scope=\"col\">Backtrace</th><th scope=\"col\">Times</th><th scope=\"col\">First</th><th scope=\"col\">Last</th><th scope=\"col\">Preceding line</th></tr></thead>\n<tbody>\n"...)
+	b = append(b, "<table>\n<thead><tr><th scope=\"col\">Backtrace</th><th scope=\"col\">Times</th><th scope=\"col\">First</th><th scope=\"col\">Last</th><th scope=\"col\">After the line</th></tr></thead>\n<tbody>\n"...)
 	for _, e := range d.entries {
 		b = e.appendNumber(append(b, "<tr><td>"...))
 		b = append(append(b, e.label...), "</td><td>"...)
