@@ -56,7 +56,7 @@ func TestRequestsThatCannotBeAnswered(t *testing.T) {
 		{"no jobs", `{}`, "*batch.InvalidError: the request has no jobs"},
 		{"a list", `[]`, "*batch.InvalidError: an array, want an object"},
 		{"two values", `{"jobs":[{}]}1`, "*batch.InvalidError: the body has more than one JSON value"},
-		{"a module alone", `{"jobs":[{"memoryMap":[["a"]]}]}`, "*batch.InvalidError: jobs[0].memoryMap[0]: a module is a list of its name and its debug ID"},
+		{"a module alone", `{"jobs":[{"memoryMap":[["a"]]}]}`, "*batch.InvalidError: jobs[0].memoryMap[0]: a module must be a list of its name and its debug ID"},
 		{"a module without a name", `{"jobs":[{"memoryMap":[[null,"a"]]}]}`, "*batch.InvalidError: jobs[0].memoryMap[0][0]: null, want a string"},
 		{"half a frame", `{"jobs":[{"stacks":[[[0]]]}]}`, "*batch.InvalidError: jobs[0].stacks[0][0]: a frame must be a list of its module's index and an offset"},
 		{"a frame of three", `{"jobs":[{"stacks":[[[0,1,2]]]}]}`, "*batch.InvalidError: jobs[0].stacks[0][0][2]: a frame has two numbers"},

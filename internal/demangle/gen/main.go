@@ -103,7 +103,7 @@ func apply(source map[string]string, patch string) error {
 		}
 		rest, ok := strings.CutPrefix(text[at:], before.String())
 		if !ok {
-			return fmt.Errorf("%s: the text at line %d differs from the text in the hunk of the patch", name, line)
+			return fmt.Errorf("%s: the hunk at line %d does not fit the text", name, line)
 		}
 		source[name] = text[:at] + after.String() + rest
 		return nil

@@ -31,9 +31,9 @@ func TestPatchesFitLineByLine(t *testing.T) {
 	const patch = "what it is for\n\n--- a/f.go\n+++ b/f.go\n@@ -1,2 +1,3 @@\n+zero\n one\n-two\n+TWO\n@@ -4 +5 @@\n-four\n+FOUR\n--- a/f_test.go\n+++ b/f_test.go\n@@ -1 +1 @@\n-not\n+here\n--- /dev/null\n+++ b/g.go\n@@ -0,0 +1 @@\n+new\n"
 	for _, test := range []struct{ name, text, want string }{
 		{"fits", "one\ntwo\nthree\nfour\n", `map["f.go":"zero\none\nTWO\nthree\nFOUR\n" "g.go":"new\n"] <nil>`},
-		{"another line", "one\ntwo\nthree\nfive\n", `map["f.go":"zero\none\nTWO\nthree\nfive\n" "g.go":""] f.go: the hunk at line 5 does not fit`},
-		{"a line later", "none\none\ntwo\nthree\nfour\n", `map["f.go":"none\none\ntwo\nthree\nfour\n" "g.go":""] f.go: the hunk at line 1 does not fit`},
-		{"too short", "one\n", `map["f.go":"one\n" "g.go":""] f.go: the hunk at line 1 does not fit`},
+		{"another line", "one\ntwo\nthree\nfive\n", `map["f.go":"zero\none\nTWO\nthree\nfive\n" "g.go":""] f.go: the hunk at line 5 does not fit the text`},
+		{"a line later", "none\none\ntwo\nthree\nfour\n", `map["f.go":"none\none\ntwo\nthree\nfour\n" "g.go":""] f.go: the hunk at line 1 does not fit the text`},
+		{"too short", "one\n", `map["f.go":"one\n" "g.go":""] f.go: the hunk at line 1 does not fit the text`},
 	} {
 		source := map[string]string{"f.go": test.text, "g.go": ""}
 		err := apply(source, patch)
