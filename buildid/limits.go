@@ -20,7 +20,7 @@ const (
 	// goroutines that list folders and read notes: enough to keep a cold disk busy
 	walkers   = 16
 	walkChunk = 256 // files that a walker examines before it takes another task
-	// files and folders examined below all paths; their index takes about 200 MB
+	// files and folders examined below all paths together; their index takes about 200 MB
 	maxIndexed = 1000000
 	maxFaults  = 16 // kept Attempts about unreadable files and folders, for --explain
 	// bytes of the first read of a file, which usually has the headers and notes

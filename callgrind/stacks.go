@@ -154,8 +154,8 @@ func stackValue(event string) (v stacks.ValueType, scale int64) {
 	return stacks.ValueType{Name: event, Unit: "count"}, 1
 }
 
-// stackUnits lists the units that producers write after event names, and for each the unit of
-// stacks and the factor.
+// stackUnits lists the units that producers write after event names, and for each the unit
+// used in stacks and the factor to it.
 var stackUnits = []struct {
 	names []string
 	unit  string

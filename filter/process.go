@@ -140,8 +140,8 @@ func enterKey(f *lineFilter, key []byte) {
 	f.process.used = f.turn
 }
 
-// change switches to the process with this key, which is not the current one. The first process of
-// a stream has no key, and owns lines without a key.
+// change switches to the process with this key, which must not be the current process. The first
+// process of a stream has no key, and owns lines without a key.
 func (f *processes) change(key []byte) *process {
 	if f.all == nil {
 		f.all = map[string]*process{f.process.key: f.process}

@@ -7,8 +7,8 @@ import (
 )
 
 // A savedPast is an earlier line that may have a trace's header. Lines that cannot have a header
-// are not saved: Bytes and Lines are the size of such lines since the previous savedPast. The last
-// savedPast may have no Text.
+// are not saved: Bytes and Lines are the size and the number of such lines since the previous
+// savedPast. The last savedPast may have no Text.
 type savedPast struct {
 	Bytes int             `json:"bytes,omitempty"`
 	Lines int             `json:"lines,omitempty"`

@@ -64,8 +64,8 @@ func TestSinkTextIsNotInterpreted(t *testing.T) {
 	}
 }
 
-// Without blocks, each line of the Sink methods must read the clock. After the first call of
-// EndBlock, the clock must be read once for each block.
+// Before the first call of EndBlock, the Filter must read the clock for each line that the Sink
+// methods write. After this call, it must read the clock once for each block.
 func TestSinkLinesHaveTheTimeOfTheirBlock(t *testing.T) {
 	f := New(io.Discard, Options{})
 	in := access.Filter(f).(interface{ EndBlock() })

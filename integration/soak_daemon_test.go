@@ -160,9 +160,10 @@ func soakDaemon(t *testing.T, plan soakPlan) string {
 
 const daemonReport = `## symfilterd
 
-For %s, 8 pipelines ran: %d log files, rotated every second, and one each in the formats of CRI and Docker; TCP, unix sockets and
-datagrams, to files; HTTP to the sender and to a file. %d connections were open, each for some seconds, then another one. The configuration
-was changed and loaded again every %v, each fifth time with a mistake; the outputs were renamed every %v. The server of debug files had
+For %s, 8 pipelines ran. Three of them followed files: %d logs that were rotated every second, a CRI log, and a Docker log. Three read
+from TCP, a unix socket and datagrams, and wrote to files. Two read HTTP requests: one answered the sender, and one wrote to a file. %d
+connections were open, each for some seconds, then another one. The configuration was changed and loaded again every %v, each fifth time
+with a mistake; the outputs were renamed every %v. The server of debug files had
 the files, lacked them, failed, hung, or cut off its answers, each at random times.
 
 | | |

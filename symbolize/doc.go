@@ -76,7 +76,7 @@ const (
 	asideMin = 10 * time.Minute
 	asideMax = 24 * time.Hour
 
-	// time in lookups after which the footprint is also measured: they may have parsed a few
+	// time in lookups after which the footprint is measured, too: the lookups may have parsed a few
 	// megabytes
 	accountSpent = 2 * time.Millisecond
 

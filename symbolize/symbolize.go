@@ -154,7 +154,8 @@ type Frame struct {
 	Linkage string // the name before demangling
 	File    string // source file as the compiler recorded it, joined with its directories
 	CompDir int    // bytes of File that are the compilation directory and its separator
-	// bytes of File that precede the name in debug information; that name may contain directories
+	// bytes of File before the file name that debug information has; this name may contain
+	// directories
 	Dir    int
 	Line   uint32 // 1-based; 0 if the compiler attributes the code to no line
 	Column uint32 // 1-based; 0: not known

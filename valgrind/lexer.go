@@ -16,8 +16,8 @@ type lexer struct {
 	short bool   // the token at pos needs bytes beyond the view
 
 	none [len(marks)]gap // by mark: a range of buf without the mark
-	// range of the whole CDATA sections found so far in the text that begins at sections.from;
-	// empty if there are none
+	// from: start of the current text; to: end of the last complete CDATA section found in it;
+	// empty if there is none
 	sections gap
 
 	lines int // line ends in the blanks between two records, so far

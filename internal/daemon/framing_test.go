@@ -98,7 +98,8 @@ func TestBuffersOfStreamsAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever lengths a stream has, no letter may be lost, and the buffer stays small.
+// The lengths that a stream states for its messages may be wrong. The framer must lose no letter,
+// and its buffer must stay small.
 func FuzzFraming(f *testing.F) {
 	for _, s := range []string{"5 <1>ab", "-1 x\n", "99999999999 x", "5000 <1>x\n", "a\nb", "0 \x00\n"} {
 		f.Add([]byte(s), uint8(3), uint8(1))

@@ -264,7 +264,8 @@ type Dialect struct {
 	Subtracts Subtraction // the subtraction from return addresses, if it depends on the machine
 }
 
-// A Subtraction is the number that a producer subtracts from return addresses on a device.
+// A Subtraction is the rule by which a producer on a device moves return addresses into the call.
+// How many bytes a rule subtracts depends on the machine.
 type Subtraction uint8
 
 const (

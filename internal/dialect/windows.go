@@ -44,8 +44,8 @@ type windows struct {
 	latest     int64             // largest of until
 	holdsUntil int64             // frames up to this line must wait for maps
 
-	// sought has, for each window, the number of the line at which all earlier lines were last
-	// searched for the window's headers.
+	// sought has a line number for each window: the lines before it were already searched for the
+	// window's headers.
 	sought [maxWindows]int64
 }
 

@@ -206,7 +206,7 @@ func (c Counts) Proofs() (lines []string) {
 		{c.proofs.Symbol, "by a symbol of the file"},
 		{c.proofs.Call, "by calls before the return addresses"},
 		{c.proofs.Other, "by other bytes of the file"},
-		{c.proofs.Path, "by the path of a file that other frames prove or --image names"},
+		{c.proofs.Path, "by the path of their file, which other frames or --image verify"},
 	} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))

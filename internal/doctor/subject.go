@@ -83,7 +83,7 @@ func (s *Subject) NotProgram() error {
 	const want = "not an ELF program, library or debug file"
 	switch {
 	case s.Core:
-		return fmt.Errorf("%s is a core file, %s: read it with gdb; symfilter addr accepts the programs and libraries that were running", s.Word, want)
+		return fmt.Errorf("%s is a core file, %s: read it with gdb; symfilter addr accepts the program that was running, and its libraries", s.Word, want)
 	case s.ELF || !s.ID.IsZero():
 		return nil
 	case s.kind == zipFile:

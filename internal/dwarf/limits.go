@@ -3,8 +3,8 @@ package dwarf
 // Limits. Limits without a stated reason are far above the output of known compilers, and low
 // enough to bound time and memory.
 const (
-	// steps of one lookup, of 3 to 10 ns: 0.1 to 0.3 s, thirty times the steps that the largest
-	// known units need
+	// steps of one lookup: 0.1 to 0.3 s, since a step takes 3 to 10 ns. The largest known units
+	// need a thirtieth of these steps
 	maxWork      = 1 << 25
 	maxUnitBytes = 1<<32 - 1 // entries are identified by 32-bit offsets in their unit
 	arangeCost   = 1 << 7    // bytes of .debug_aranges that count as a step

@@ -35,7 +35,7 @@ type Finding struct {
 	Seen    []Occurrence // occurrences by process, in the order of Add
 }
 
-// A Source is the kind of input of a finding.
+// A Source is the kind of input that a finding comes from.
 type Source string
 
 // The sources. The first field of a fingerprint is the source, a slash and the version.

@@ -83,7 +83,7 @@ func (e *UnpackError) Error() string {
 	case errors.Is(e.Err, unpack.ErrNoMemory):
 		return fmt.Sprintf("unpack the %s file: %v; raise --max-memory, or pass the output of %[1]s -dc to symfilter", e.Format, e.Err)
 	}
-	return fmt.Sprintf("not a valid %s file: %v; after the damage, only text is printed", e.Format, e.Err)
+	return fmt.Sprintf("not a valid %s file: %v; the compressed data after the damage is lost, and only the text after this data is printed", e.Format, e.Err)
 }
 
 // Unwrap returns the decoder's error.

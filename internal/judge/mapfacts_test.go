@@ -23,9 +23,9 @@ func mapLines(m *Image, prefix, path string, bias uint64) (lines []string) {
 }
 
 // The maps of one process must locate the frames of another process only if the frames agree with
-// the file: a bare address must follow a call. If the maps are from an earlier trace, at least
-// guessedCalls frames must agree, and no frame may contradict the file. Maps with a PID must never
-// locate frames with another PID.
+// the file: an address without a function name must follow a call. If the maps are from an earlier
+// trace, at least guessedCalls frames must agree, and no frame may contradict the file. Maps with a
+// PID must never locate frames with another PID.
 func TestMapsOfAnotherProcessLocateNothing(t *testing.T) {
 	m, returns := thisProgram(t)
 	const bias = 0x7f3210000000

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrReading is the reason why an Offsetted number (see package dialect) is not located.
-var ErrReading = errors.New("the number may be an address or an offset: calls in the file fit both, or neither")
+var ErrReading = errors.New("the number may be an address or an offset: the calls in the file fit both readings, or neither")
 
 // A reading is a possible meaning of a module's Offsetted numbers.
 type reading uint8

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// open opens a file as users of this package do, until the end of the test.
+// open opens a file as users of this package do, and closes it at the end of the test.
 func open(t testing.TB, path string) *File {
 	t.Helper()
 	osFile, err := os.Open(path)

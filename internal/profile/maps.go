@@ -22,8 +22,8 @@ type mapList struct {
 // mapsMark begins the list of mappings in profiles of gperftools and jemalloc.
 var mapsMark = []byte("MAPPED_LIBRARIES:")
 
-// read reads the lines of a list, up to maxMaps mappings. It leaves out mappings without code,
-// and other lines. Adjacent pieces of a file, as after mprotect, become one mapping.
+// read reads the lines of a list, up to maxMaps mappings. It leaves out mappings without code, and
+// lines that are not mappings. Adjacent pieces of a file, as after mprotect, become one mapping.
 func (l *mapList) read(text []byte, m *memory) error {
 	for line := range bytes.Lines(text) {
 		next, ok := parseMap(line)
