@@ -59,6 +59,6 @@ func (g *graph) filesOf(n uint32) (all []fileCost) {
 	return all
 }
 
-// maxFiles bounds the result of filesOf. The last entry may sum the remaining files, without a
-// name.
+// maxFiles bounds the result of filesOf. The last entry may be the sum of the remaining files; it
+// has no name.
 const maxFiles = 256

@@ -30,7 +30,8 @@ func (i *inner) OpenSource(ctx context.Context, id buildid.ID, path string) (*bu
 	return (*Client)(i).openSource(ctx, id, path, func(buildid.Attempt) {})
 }
 
-// Remembered counts the build IDs whose misses were believed.
+// Remembered returns the number of build IDs for which a recorded miss was used in place of a
+// request.
 func (i *inner) Remembered() int { return (*Client)(i).rememberedIDs() }
 
 // Unasked counts the build IDs that no server was asked for, because too many were new.

@@ -31,8 +31,8 @@ func (f *Filter) guardedLine(b []byte) {
 	}, 0)
 }
 
-// release prints the held lines of a raw backtrace outside of a block. A line whose printing panics
-// is printed unchanged.
+// release prints the held lines of a raw backtrace, between two blocks. A line whose printing
+// panics is printed unchanged.
 func (f *Filter) release() {
 	for f.tracer.isBuffering() {
 		f.survive(f.tracer.release, 0)

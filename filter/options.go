@@ -147,9 +147,9 @@ type Patience struct {
 	// Servers, but waits for this machine until Local.
 	Local, Servers time.Duration
 
-	// PerMinute bounds the total wait of the stream in any minute. If it is set, the lines of one
-	// Write together wait at most for the longer of Local and Servers. Later lines of that Write
-	// each wait at most 0.1 s at a time for a file on this machine. 0: no bound.
+	// PerMinute bounds the total wait of the stream in any minute; 0: no bound. If it is set, all
+	// lines of one Write share one wait, the longer of Local and Servers. Once this wait is used
+	// up, further lines of the Write wait only for files on this machine, at most 0.1 s each time.
 	PerMinute time.Duration
 
 	// Never prevents the goroutine that uses the Filter from opening, inflating and parsing files.

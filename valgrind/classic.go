@@ -138,8 +138,8 @@ func (c *classic) head() {
 	c.line("", nil)
 }
 
-// line writes the prefix, before and text as a line. Control characters in text, except TAB, are
-// escaped.
+// line writes a line: the prefix, the string before, and text. Control characters in text, except
+// TAB, are escaped.
 func (c *classic) line(before string, text []byte) {
 	c.out = append(append(c.out, c.prefix...), before...)
 	c.out = append(appendClean(c.out, text), '\n')

@@ -247,7 +247,7 @@ var options = [...]cli.Group[config]{
 			Text: "text, pprof, folded (a line for each stack), speedscope or own",
 			More: "own prints a file of DHAT or Massif in Valgrind's format, and is the default for these files; text is the default for other profiles; with FILE, the flag may be repeated"},
 		{Name: "show", Metavar: "TYPE", In: ofProfile, Field: func(c *config) any { return &c.profile.show },
-			Text: "values for text and folded, such as alloc_space; by default the values that the profile selects"},
+			Text: "the values that text and folded print, such as alloc_space; the default is the profile's"},
 		{Name: "inclusive", In: ofProfile, Field: func(c *config) any { return &c.profile.inclusive }, Text: "order by the values of a function and its callees"},
 	}},
 	{Title: "Flags of symfilter container-log only", Flags: []cli.Flag[config]{

@@ -178,8 +178,8 @@ func untilSignal() (ctx context.Context, stop func()) {
 	return ctx, cancel
 }
 
-// heapLimit returns the bytes for the heap: the memory for debug files, half as much for unpacking,
-// and the memory for contexts.
+// heapLimit returns the limit of the heap, in bytes: the memory for debug files, half as much for
+// unpacking, and the memory for contexts.
 func heapLimit(c *daemon.Config) int64 {
 	return int64(c.Symbols.MaxMemory) + int64(c.Symbols.MaxMemory)/2 + int64(c.Limits.ContextBytes)
 }

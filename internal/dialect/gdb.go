@@ -163,7 +163,8 @@ func (s *gdbSignal) isBefore(n int, line int64) bool {
 	return n > 0 && s.frame == n-1 && line-s.at < WindowLines
 }
 
-// anyFrame is the number of a frame that KDE's DrKonqi has replaced with "[KCrash Handler]".
+// anyFrame stands for the unknown number of a frame that KDE's DrKonqi has replaced with "[KCrash
+// Handler]".
 const anyFrame = -2
 
 func crashHandler(r *Reader, _ []byte, _ int) { r.gdb.frame, r.gdb.at = anyFrame, r.facts.at }

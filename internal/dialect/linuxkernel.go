@@ -209,7 +209,8 @@ func addressStart(b []byte, end int) (start int, ok bool) {
 	return start, true
 }
 
-// counters are the texts before the address of an instruction.
+// counters are the names of the program counter in register dumps of all architectures, each with
+// the text before its value.
 var counters = [][]byte{
 	[]byte("NIP "), []byte("NIP: "), []byte("epc : "), []byte("epc   : "), []byte("ERA: "), []byte("rIP: "), []byte("RIP: "),
 	[]byte("PC: "), []byte("pc : "), []byte("IP: "),

@@ -50,7 +50,7 @@ var fileKinds = []*fileKind{
 	{begins: "\xfd7zXZ\x00", name: "an xz file", program: "xz"},
 }
 
-// advice for input of symfilter profile, compressed or not
+// advice for files that symfilter profile reads, compressed files included
 const profileAdvice = "write symfilter profile FILE"
 
 const (

@@ -294,8 +294,8 @@ type signature struct {
 	own      bool // the unit is in .debug_types
 }
 
-// signedType returns the type with a signature, from its type unit, or the zero typeAt if no unit
-// has the signature.
+// signedType returns the type with the signature sig, from its type unit, or the zero typeAt if no
+// unit has the signature.
 func (w *typeWalk) signedType(d *Data, sig uint64) typeAt {
 	if d.packaged {
 		return typeIn(d.variables().packagedTypeUnit(sig))

@@ -105,7 +105,7 @@ func Refer(frames []TraceFrame) []*TraceFrame {
 	return all
 }
 
-// Named reports whether the frame has the name of a function.
+// Named reports whether the frame has a function name.
 func (f *TraceFrame) Named() bool { return f.Func != "" || f.Linkage != "" }
 
 // An Occurrence records how often a process had a finding.

@@ -38,7 +38,7 @@ const (
 	shortTime  = time.Minute
 	// open rotated files of one name; other rotated files are examined when their folder changes
 	maxHeld = 8
-	// files checked per poll interval, which takes 1/100 of a processor
+	// average number of files checked per poll interval; these checks take 1/100 of a processor
 	safetyShare = 100
 	// idle files with events that are compared per poll interval; after an overflow of the event
 	// queue, all files are examined

@@ -79,8 +79,8 @@ type watcher struct {
 	wake chan struct{} // holds a token if there are changes to collect
 }
 
-// A watched is a folder to be watched. It has the identity of the folder whose events arrive, and
-// the number of its uses.
+// A watched counts the uses of a path of a folder. Another folder may have replaced the folder
+// whose events arrive, so watched has its identity, too.
 type watched struct {
 	id   lineage.ID // folder whose events arrive; zero: none
 	uses int        // number of places in the folder, plus 1 for the folder of a pattern

@@ -214,7 +214,8 @@ const (
 	stderrDocker = `","stream":"stderr"`
 )
 
-// openDocker splits a line of the format. Its tail begins with the quote that ends the text.
+// openDocker splits a line of Docker's format json-file into its text and the rest. p.tail begins
+// with the quote after the text.
 func openDocker(line []byte, buf *[]byte) (p part, text []byte, ok bool) {
 	line = bytes.TrimSuffix(line, []byte{'\r'})
 	if len(line) < len(headDocker) || string(line[:len(headDocker)]) != headDocker {

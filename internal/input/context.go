@@ -151,7 +151,7 @@ func (w *Writer) restore(context []byte) (inner []byte, err error) {
 	case w.format != Auto && w.format != format:
 		return nil, fmt.Errorf("saved from an input of format %v, not %v", format, w.format)
 	case s.UTF16 != nil && (len(s.UTF16.Kept) > headSize || s.UTF16.High != 0 && (s.UTF16.High < 0xd800 || s.UTF16.High >= 0xdc00)):
-		return nil, checkpoint.Damaged("the last character is not an unfinished UTF-16 character")
+		return nil, checkpoint.Damaged("the unfinished UTF-16 character is not valid")
 	}
 	if u := s.UTF16; u != nil {
 		w.begun = true

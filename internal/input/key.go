@@ -57,7 +57,8 @@ func (k *keyReader) append(dst, line []byte) []byte {
 	return k.found(dst, line)
 }
 
-// begin makes a new jsonScan record the values of the members.
+// begin prepares s, a new jsonScan: the scan will record the positions of the members' values in
+// k.values.
 func (k *keyReader) begin(s *jsonScan) {
 	if k.values == nil {
 		k.values = make([][2]int, len(k.names))

@@ -240,7 +240,7 @@ func (s *sealer) settle(line int64) {
 // size returns the approximate bytes of l in the queue, without its output.
 func (l *seal) size() int { return 256 + 2*len(l.raw) }
 
-// finish prints a line with complete output.
+// finish prints a line whose output is complete.
 func (s *sealer) finish(l *seal) {
 	n := len(l.text)
 	switch {

@@ -196,9 +196,9 @@ func (g *callGraph) stackBelow(rng *rand.Rand, n int, inMain []uint64) (addrs []
 	}
 }
 
-// namesMoved judges a stack that ends at the entry, from a process that ran another build: there,
-// all code from the function of one of the frames on has moved. It returns the number of located
-// frames, and the number of frames located in a wrong function.
+// namesMoved judges a stack of another build, whose outermost frame is the entry. In this build,
+// all code after the start of one frame's function has higher addresses. namesMoved returns the
+// number of located frames, and the number of frames located in a wrong function.
 func (g *callGraph) namesMoved(rng *rand.Rand, addrs []uint64, entry uint64) (found, misnamed int) {
 	moved := 16 * (1 + rng.Uint64N(1<<12))
 	from, _, _ := g.m.File.UnwindRange(draw(rng, addrs, 1)[0] - 1)

@@ -19,7 +19,7 @@ func openSmall(b []byte) (*File, error) {
 	return f, err
 }
 
-// checkSmall checks that a file read as a small file gives the same results as another file.
+// checkSmall checks that openSmall gives the same results for the bytes b as openBytes.
 func checkSmall(t *testing.T, b []byte) {
 	t.Helper()
 	want, wantErr := openBytes(b)

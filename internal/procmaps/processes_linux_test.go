@@ -94,7 +94,7 @@ func (p *Processes) await() {
 	}
 }
 
-// rest makes the next look due.
+// rest makes the next call of look read the maps at once.
 func (p *Processes) rest() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -53,7 +53,7 @@ var (
 	signalUnsafe = class{failure, false, false, []int{479}, "A signal handler calls a function that is not safe there."}
 	badDescr     = class{failure, false, false, []int{1341}, "A file descriptor is closed again or used after it was closed."}
 	openDescr    = class{warning, false, false, []int{775}, "A file descriptor was not closed."}
-	intOverflow  = class{failure, false, false, []int{190}, "The result of a calculation with integers does not fit its type."}
+	intOverflow  = class{failure, false, false, []int{190}, "The result of an integer calculation does not fit its type."}
 	divideByZero = class{failure, false, false, []int{369}, "A number is divided by zero."}
 	conversion   = class{failure, false, false, []int{681}, "A value does not fit the type that it is converted to or loaded as."}
 	nullPointer  = class{failure, true, false, []int{476}, "A null pointer is used, passed or returned where none is allowed."}

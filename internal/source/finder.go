@@ -40,10 +40,10 @@ type Options struct {
 	// no server is asked.
 	Server Server
 
-	// Patience is how long a question waits for the debug file, which may have to be reopened, and
-	// for Server. 0 means no wait. After a wait without success, questions do not wait for Server
-	// until it has sent a file. PerMinute bounds the waiting of all questions for Server in a
-	// minute; 0 means no bound.
+	// Patience limits how long a lookup waits for the debug file, which may have to be reopened,
+	// and for Server; 0 means no wait. After a wait that ends without a file, lookups do not wait
+	// for Server until it has sent a file. PerMinute limits the time that all lookups together wait
+	// for Server in a minute; 0 means no limit.
 	Patience, PerMinute time.Duration
 
 	// MaxMemory bounds the bytes of the kept files; 0 means 48 MiB. The most recently used file is

@@ -185,11 +185,11 @@ func (r *request) mode() (relative int, err error) {
 	relative = 0
 	digits := len(text) - len("rel:")
 	if digits < 1 || digits > 6 || text[:len("rel:")] != "rel:" {
-		return -1, batch.Invalidf("%.40q is neither abs nor rel:N, with the index N of a module", text)
+		return -1, batch.Invalidf("%.40q is neither abs nor rel:N, where N is the index of a module", text)
 	}
 	for _, c := range []byte(text[len("rel:"):]) {
 		if c < '0' || c > '9' {
-			return -1, batch.Invalidf("%.40q is neither abs nor rel:N, with the index N of a module", text)
+			return -1, batch.Invalidf("%.40q is neither abs nor rel:N, where N is the index of a module", text)
 		}
 		relative = 10*relative + int(c-'0')
 	}
