@@ -38,7 +38,7 @@ type finderCase struct {
 	// paths is set if the finder searches by path, so that Attempts name the path and describe the
 	// file there; otherwise they name the folder.
 	paths bool
-	// unverified is set if the finder accepts a file without a note at the place.
+	// unverified is set if the finder accepts a file without a build ID, because of its path.
 	unverified bool
 }
 

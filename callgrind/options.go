@@ -29,7 +29,7 @@ const (
 	Calling                  // the functions that it called
 )
 
-// Options are the options of all readers of reports, and more options for profiles. In
+// Options are ReportOptions, which all readers of reports have, and more options for profiles. In
 // ReportOptions, Unresolved counts functions, not frames. With Elements, only addresses in files
 // with a build ID become elements. Memory bounds the names, places and calls of the profile. Beyond
 // it, the costs of new places are added to their functions.

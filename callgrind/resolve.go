@@ -291,7 +291,7 @@ func (v *resolution) asValgrind() {
 	}
 }
 
-// levels returns the suffix rest of a function's name, with the addresses of callers replaced by
+// levels returns rest, the suffix of a function's name, with the addresses of callers replaced by
 // names. The suffix has the level of recursion and the callers.
 func (v *resolution) levels(fn uint32, rest string) string {
 	if strings.HasPrefix(rest, " [") { // drop the section, since the function now has a name

@@ -212,8 +212,8 @@ func (c *Client) remembered(k key, l look) buildid.Attempt {
 	return buildid.Attempt{Where: filepath.Join(c.cache.dir, k.path()), Reason: l.missReason()}
 }
 
-// rememberedIDs returns the number of build IDs whose misses were believed without a request, at
-// most maxHeld.
+// rememberedIDs returns the number of build IDs, at most maxHeld, for which a cached miss was used
+// in place of a request.
 func (c *Client) rememberedIDs() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -55,7 +55,7 @@ const (
 	seenBits      = 10      // 1,024 stacks that were held back once
 )
 
-// repeats holds the repeats of a log. At a bound, all are dropped.
+// repeats holds the repeats of a log. add keeps its bounds.
 type repeats struct {
 	seed maphash.Seed
 	of   map[uint64][]*repeat // by hash of their first line

@@ -106,8 +106,8 @@ func literal(fields []byte) bool {
 }
 
 // standsAlone reports whether an element begins its line, or follows only a log prefix. Otherwise
-// the element is part of a sentence. It must be a hexdict, or the only presentation element in its
-// line. Text that ends in a lower-case letter or a comma, or contains the "SUMMARY: " of the
+// the element is part of a sentence. The caller passes a hexdict, or the only presentation element
+// in a line. Text that ends in a lower-case letter or a comma, or contains the "SUMMARY: " of the
 // sanitizers, is not a log prefix.
 func (s *splitter) standsAlone(element *piece) bool {
 	sentence := false

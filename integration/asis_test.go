@@ -37,8 +37,8 @@ func outputOf(t *testing.T, file, name string, args []string, in []byte, most in
 	return out.String(), said.String()
 }
 
-// questions returns n lines: prefix, and a random address in the sections of a file. The sections
-// have code if code is set, otherwise data.
+// questions returns n lines: prefix, and a random address in the sections of a file that have code,
+// or data if code is not set.
 func questions(t *testing.T, file string, n int, code bool, prefix string) []byte {
 	t.Helper()
 	f, err := elf.Open(file)

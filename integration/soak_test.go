@@ -44,7 +44,7 @@ func TestSoak(t *testing.T) {
 	})
 }
 
-// writeSoak replaces the section of docs/soak.md with the same heading.
+// writeSoak writes section to docs/soak.md, in place of the section with the same heading.
 func writeSoak(t *testing.T, section string) {
 	t.Helper()
 	const page = "../docs/soak.md"

@@ -12,8 +12,8 @@ import (
 
 // A report of GCC's AddressSanitizer has no build ID. If one object of the program was changed
 // after the report was written, no frame may get a wrong name or line. In the report, the stacks of
-// the freed block refute the file. This must also hold for the stack of the access, although its
-// other frames match the file.
+// the freed block refute the file. So the file must not name the stack of the access either,
+// although most frames of this stack match the file.
 func TestReportsOfAReplacedProgramGetNoWrongNames(t *testing.T) {
 	need(t, "g++", "objdump")
 	s := newShops(t)

@@ -47,7 +47,7 @@ const (
 	attemptCost   = 64      // bytes of a remembered attempt, without its strings
 	// build IDs remembered: two processes' worth of the filter's module limit
 	maxEntries = 131072
-	// searches on this machine at once: enough to hide a disk's latency, few enough descriptors
+	// searches on this machine at once: enough to hide a disk's latency, without many descriptors
 	maxFinding = 64
 	// files that cannot be mapped and keep a descriptor: half of the usual descriptor limit
 	maxOpenFiles = 512

@@ -22,7 +22,7 @@ const (
 	largeBytes  = 3 << 20
 )
 
-// large returns a library with compressed debug sections of about 3 MiB inflated.
+// large returns a library with compressed debug sections that inflate to about 3 MiB.
 func large(t *testing.T) fixture {
 	t.Helper()
 	return build(t, "shop", source).padded(t, ".debug_addr", largeBytes).variant(t, "--compress-debug-sections=zlib")

@@ -15,8 +15,8 @@ import (
 	"github.com/symfilter/symfilter/symbolize"
 )
 
-// Scores of facts: how much a fact supports a bias. A score is the base-2 logarithm of the fact's
-// probability at the true load bias, divided by its probability at a wrong bias. forCall is 4
+// Scores of facts: how much a fact supports a bias. A score is the base-2 logarithm of a ratio:
+// the fact's probability at the true load bias to its probability at a wrong bias. forCall is 4
 // because about one in 25 addresses in code follows a call.
 const (
 	forCall     = 4

@@ -10,8 +10,8 @@ import (
 	"github.com/symfilter/symfilter/markup"
 )
 
-// renderContent renders a record in the layout of Valgrind's text. A record unknown to that
-// text becomes a list of its fields.
+// renderContent renders a record in the layout of Valgrind's text. A record that this text
+// does not have becomes a list of its fields.
 func (r *renderer) renderContent(rec *Record) {
 	if r.aboutProcess(rec) {
 		return

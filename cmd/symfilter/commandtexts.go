@@ -26,8 +26,8 @@ A report does not contain the addresses at which its files were loaded:
 symfilter infers them. If that fails, a diagnostic names the file, and its
 frames are not changed; give the addresses with --map or --bias.
 
-Other tools read the report with names as XML, as the text of Valgrind itself
-(for CTest), or as suppressions:
+For other tools, symfilter can print the report with names as XML or as the
+text of Valgrind itself (for CTest), or print suppressions for its errors:
 
   symfilter -s out/symbols --output=valgrind:named/ report.*.xml
   symfilter -s out/symbols --style=valgrind report.xml

@@ -20,7 +20,7 @@ $XDG_CACHE_HOME/debuginfod_client, or ~/.cache/debuginfod_client: files download
 
 On Linux, output to a pipe or socket counts as printed once the reader has read it: if the reader dies, the next run prints the unread output again. When symfilter ends, it gives the reader up to 0.4 s to read the rest of the output. symfilter does not notice if the reader loses lines after reading them; a byte sent over a network counts as read once the other machine has received it.
 
-If the output is a file, symfilter syncs it, and then the checkpoint, at the end and every 5 s if there was output. After a power cut, the next run continues from the last checkpoint that was synced: on Linux, lines printed since then are printed twice, and none is lost. On other systems a power cut cannot be distinguished from the end of the process.
+If the output is a file, symfilter syncs it, and then the checkpoint, at the end and every 5 s if there was output. After a power cut, the next run continues from the last checkpoint that was synced: on Linux, lines printed since then are printed twice, and none is lost. On other systems, symfilter cannot detect a power cut: it continues from the newest checkpoint, and output that was not synced is lost.
 
 If the FILE of --state is a symbolic link, or holds anything but a checkpoint, symfilter exits with status 1 and does not change it.
 

@@ -23,7 +23,7 @@ var (
 	// calls, which look like current ones.
 	stackWords = Dialect{
 		Name: "stack-words", Who: "firmware: the words of a dumped stack that may be return addresses, as in \"Stack memory:\" of ESP-IDF",
-		Needs:    "--image FILE, the firmware, and --dialects=auto,stack-words; the names are guesses",
+		Needs:    "--image FILE (the firmware) and --dialects=auto,stack-words; the names are guesses",
 		Sample:   "3fc98340: 0x4200a1c4 0x00000000 0x3fc98360 0x4200a1f8",
 		OnDemand: true,
 	}

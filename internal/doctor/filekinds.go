@@ -28,9 +28,9 @@ var (
 var fileKinds = []*fileKind{
 	zipFile,
 	{begins: "PK\x05\x06", name: "a zip file", advice: "it is empty"},
-	{begins: "ustar\x00", at: tarMagic, name: "a tar file", printed: "printed with the headers of the files in it", advice: "write tar -xOf FILE | symfilter"},
+	{begins: "ustar\x00", at: tarMagic, name: "a tar file", printed: "printed together with the headers of the files in it", advice: "write tar -xOf FILE | symfilter"},
 	// GNU tar
-	{begins: "ustar  \x00", at: tarMagic, name: "a tar file", printed: "printed with the headers of the files in it", advice: "write tar -xOf FILE | symfilter"},
+	{begins: "ustar  \x00", at: tarMagic, name: "a tar file", printed: "printed together with the headers of the files in it", advice: "write tar -xOf FILE | symfilter"},
 	{begins: "PERFILE2", name: "a recording of perf", advice: "perf script -i FILE prints its stacks, with names if perf finds the debug files"},
 	// in the other byte order
 	{begins: "2ELIFREP", name: "a recording of perf", advice: "perf script -i FILE prints its stacks, with names if perf finds the debug files"},

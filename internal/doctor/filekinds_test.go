@@ -19,7 +19,7 @@ func TestFilesThatAreNoLogs(t *testing.T) {
 		{"a file of lz4", "\x04\x22\x4d\x18rest", "is a file compressed with lz4, not a log, and was printed unchanged; write lz4 -dc x | symfilter"},
 		{"a journal", "LPKSHHRHrest", "is a journal file of systemd, not a log, and was printed unchanged; write journalctl --file x -o cat | symfilter"},
 		{"a log that begins like them", "PK and PERFILE\n", ""},
-		{"a tar file", strings.Repeat("a", 100) + strings.Repeat("\x00", 157) + "ustar  \x00", "is a tar file, printed with the headers of the files in it; write tar -xOf x | symfilter"},
+		{"a tar file", strings.Repeat("a", 100) + strings.Repeat("\x00", 157) + "ustar  \x00", "is a tar file, printed together with the headers of the files in it; write tar -xOf x | symfilter"},
 		{"a damaged gzip file", "\x1f\x8b\x08rest", "begins like a gzip file, cannot be unpacked, and was printed unchanged; gzip -t x shows what is wrong"},
 		{"too short", "\x7fELF", ""},
 		{"a log", "\x7fElf and 17 other bytes", ""},

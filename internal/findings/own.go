@@ -148,12 +148,13 @@ func (o *Own) verdict(path string) int {
 	return last
 }
 
-// isSystemFunction is the built-in rule for functions.
+// isSystemFunction reports whether a function belongs to the system by the built-in rule.
 func isSystemFunction(function, file string) bool {
 	return report.IsBelowMain(function) || file == "" && isInterceptor(function)
 }
 
-// isSystemPlace is the built-in rule for source files and objects.
+// isSystemPlace reports whether a source file or an object belongs to the system by the built-in
+// rule.
 func isSystemPlace(file, object string) bool {
 	if isRuntime(object[strings.LastIndexByte(object, '/')+1:]) {
 		return true

@@ -371,7 +371,7 @@ func (e *election) weighAlike() {
 // A biasRange has the load biases from low to high, a page apart.
 type biasRange struct{ low, high uint64 }
 
-// different returns the number of distinct load biases in all.
+// different returns the number of distinct load biases in the ranges all, which it sorts.
 func different(all []biasRange) (n int) {
 	slices.SortFunc(all, func(a, b biasRange) int { return cmp.Compare(a.low, b.low) })
 	next := uint64(0) // the lowest load bias that is not counted yet

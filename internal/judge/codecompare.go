@@ -16,7 +16,8 @@ import (
 // the file agrees in 5/8 of the bytes.
 const (
 	minCompared = 16 // bytes that must be comparable
-	// instructions of AArch64 that must be equal, or all different; a kernel lists five
+	// least number of AArch64 instructions that are equal in a match, or compared in a mismatch,
+	// where all differ; a kernel lists five
 	minWords = 4
 )
 

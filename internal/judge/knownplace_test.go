@@ -137,7 +137,7 @@ func TestTheFrameAfterATrampolineRefutesNoBase(t *testing.T) {
 }
 
 // In another build of a program, all code after some function may have moved. Frames before that
-// function may then prove a base. Only few stacks may have a moved frame with a wrong name, since
+// function may then prove a base. Only a few stacks may have a moved frame with a wrong name, since
 // such a frame follows a call only by coincidence.
 func TestFramesOfAnotherBuildGetFewWrongNames(t *testing.T) {
 	testenv.OnlyOn(t, "linux/amd64")

@@ -14,7 +14,7 @@ import (
 	"github.com/symfilter/symfilter/internal/gate"
 )
 
-// State returns whether a finding is new or unchanged. It is empty without a comparison.
+// State returns whether a finding is new or unchanged, or "" without a comparison.
 func (r *Result) State(x *findings.Finding) gate.State { return r.Changes.State(x) }
 
 // File returns the source file of a finding as the printers name it, or "" if the finding has no

@@ -13,8 +13,8 @@ const DefaultMaxMemory = 512 << 20
 // has fewer. It saves a call for each small allocation.
 const ledgerStep = 1 << 20
 
-// A Ledger grants memory from a shared budget: see [symbolize.ReportOptions]. The
-// [symbolize.Symbolizer] as a Ledger makes reports and debug files share --max-memory. A Ledger
+// A Ledger grants memory from a shared budget: see [symbolize.ReportOptions]. With the
+// [symbolize.Symbolizer] as Ledger, reports and debug files share --max-memory. A Ledger
 // must be safe for concurrent use.
 type Ledger interface {
 	Take(n int64) bool // reports whether n more bytes are granted
