@@ -32,7 +32,7 @@ type crew struct {
 	done   atomic.Bool // set by retire and never cleared: no further lookup begins
 	paused atomic.Bool // no lookup begins while paused is set
 
-	// totals since join last added them to those of the module and the entry
+	// counts since the last join, which adds them to the totals of the module and of the entry
 	lookups atomic.Int64
 	cost    atomic.Int64 // nanoseconds
 	steps   atomic.Int64 // steps beyond answerSteps for each lookup

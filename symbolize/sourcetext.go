@@ -39,8 +39,8 @@ func (s *Symbolizer) source(ctx context.Context, l Location, file string) (sourc
 	return text, err
 }
 
-// source returns a copy of a file's text or checksum in debug information. The error makes the
-// whole module file unusable; complain notes other errors.
+// source returns a copy of a source file's text or checksum from the debug information. If err is
+// not nil, the module's file is unusable; complain records other errors.
 func (q *question) source(addr uint64, file string) (s sourceText, err error) {
 	m := q.m
 	if m.dw == nil || m.packed {

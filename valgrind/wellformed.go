@@ -49,8 +49,8 @@ func (w *wellFormed) check(b []byte, begun []string) bool {
 	return true
 }
 
-// tag reads the tag, comment or CDATA section at the beginning of b, at the given index of the
-// record. It returns its size, or 0 if it is not well-formed.
+// tag reads the tag, comment or CDATA section that b begins with, and returns its size, or 0 if the
+// markup is not well-formed. at is the index of b in the record.
 func (w *wellFormed) tag(b []byte, at int) int {
 	if len(b) < 2 {
 		return 0

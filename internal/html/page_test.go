@@ -138,8 +138,8 @@ func TestLargePagesHaveTheTextInChunks(t *testing.T) {
 	}
 }
 
-// A page must have a bounded number of popovers and listed backtraces, and must repeat a bounded
-// part of the log's text elsewhere. It must show how many backtraces are not listed.
+// The popovers of a page, its listed backtraces, and the text that it repeats outside of the log
+// must be bounded. The page must show how many backtraces are not listed.
 func TestPagesAreBounded(t *testing.T) {
 	fuzztest.WithoutRace(t)
 	var want strings.Builder

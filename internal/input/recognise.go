@@ -61,8 +61,8 @@ func recognise(head []byte, until extent, fields []string) Format {
 // byteOrderMark may begin a file written on Windows.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// Words in profiles of Callgrind. The keys begin lines before the costs. The format requires
-// "events".
+// Words in profiles of Callgrind. A key begins a header line. Header lines precede the costs; the
+// format requires "events".
 var (
 	magicOfCallgrind = "# callgrind format"
 	keysOfCallgrind  = []string{"version", "creator", "pid", "cmd", "part", "thread", "desc", "positions", "event", "events", "summary", "totals"}

@@ -11,10 +11,10 @@ import (
 	"github.com/symfilter/symfilter/internal/object"
 )
 
-// If the frames of a module have only addresses of the process, the search tries load biases. It
-// tries all multiples of the page size that put every address into code. Each call before a return
-// address, and each function that the log names at an address, is a fact for a bias. A bias is
-// accepted if it has more facts than any wrong bias or file would have by chance.
+// If a module's frames have only runtime addresses, the search tries load biases: all multiples of
+// the page size that put every address into code. A bias is supported by each return address that
+// follows a call in the file, and by each function that has the address which the log gives for it.
+// A bias is accepted if more supports it than would support any wrong bias or file by chance.
 
 // Limits of the search.
 const (

@@ -34,7 +34,7 @@ var (
 	ErrSize      = errors.New("the file has no function of this name and size: another file ran")
 	ErrSizes     = errors.New("the file has several functions of this name and size")
 	ErrPadding   = errors.New("the address is after the code of the function, so no call precedes it")
-	ErrKernel    = errors.New("this machine has no file of this kernel; --image vmlinux names the kernel's file, --image MODULE=FILE the file of a module")
+	ErrKernel    = errors.New("this machine has no debug file for this kernel; give --image vmlinux for the kernel, and --image MODULE=FILE for a module")
 	ErrNoKernel  = errors.New("the log does not name the kernel's release; --image vmlinux names the kernel's file")
 	ErrNoLib     = errors.New("no file of this name is in the program's folder or in a system folder; --image NAME=FILE names the file")
 	ErrSigned    = errors.New("a signed return address (AArch64 pointer authentication): the program must strip the signature (xpaclri) before it prints the address")

@@ -208,8 +208,8 @@ func TestSymbolsNamed(t *testing.T) {
 	}
 }
 
-// The table of names must not be built if many names overlap. In this file, each name is an end of
-// one long name.
+// The table of names must not be built if many names overlap. In this file, each name is a suffix
+// of one long name.
 func TestOverlappingNamesAreNotListed(t *testing.T) {
 	watch(t)
 	m := layouts[0]

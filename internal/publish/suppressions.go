@@ -16,9 +16,9 @@ import (
 // maxCallers is Valgrind's limit on the frame lines of a suppression (VG_MAX_SUPP_CALLERS).
 const maxCallers = 24
 
-// Suppressions prints a Valgrind suppression for each finding that Valgrind can suppress. The name
-// of a suppression has the kind, the own function and the fingerprint of the finding. As in
-// Valgrind, frames have linkage names, and inlined calls the names in the source. The suppression
+// Suppressions prints a Valgrind suppression for each finding that Valgrind can suppress. Its name
+// has the finding's kind, the program's own function in it, and its fingerprint. As in Valgrind,
+// frames have linkage names, and inlined calls have their source names. The suppression
 // matches if Valgrind finds the debug information. A second suppression may follow in a comment: it
 // names object files instead of functions, and also matches the stripped program. A suppression
 // that another one covers is omitted. Suppressions fails only if w does.
