@@ -22,7 +22,7 @@ var (
 	ErrCode      = errors.New("the code in the file differs from the code in the log: another file ran")
 	ErrOutside   = errors.New("none of the files that --image names has code at this address")
 	ErrNoCode    = errors.New("none of the files that --image names has code at this address, though other frames are in them: either the program jumped to a wrong address, or the code is in ROM")
-	ErrWords     = errors.New("an AVR address may be in bytes or in two-byte words, and no call shows the unit of the log")
+	ErrWords     = errors.New("an AVR address may be in bytes or in two-byte words: no call shows the unit of the log")
 	ErrRefuted   = errors.New("other frames of the trace show that another file ran; --image NAME=FILE names the right file")
 	ErrUnproven  = errors.New("the frames of the trace are too few to prove that this file ran; --image NAME=FILE names the file")
 	ErrYounger   = errors.New("the file was changed after the log was written, and the frames of the stack are too few to prove that the file ran; --image NAME=FILE names the file that ran")
