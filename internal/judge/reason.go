@@ -50,7 +50,7 @@ func (e *SeveralError) Error() string {
 
 // ErrBudget is the reason why a frame is not located if the time for the log ran out before its
 // file was searched.
-var ErrBudget = errors.New("the file was not searched: the time for the log is used up (0.2 s, and 0.4 s for each MiB); log /proc/self/maps or build IDs, or give --image FILE@BASE, to make a search unnecessary")
+var ErrBudget = errors.New("the file was not searched: the time for the log is used up (0.2 s, and 0.4 s for each MiB of the log); log /proc/self/maps or build IDs, or give --image FILE@BASE, to make a search unnecessary")
 
 // neverLocated returns the reason why f cannot be located, whatever else the log has, or nil.
 func neverLocated(f *Frame) error {
