@@ -55,7 +55,7 @@ func (w *traceTwin) core(t *testing.T, commands ...string) (path string, out []b
 	return path, out
 }
 
-// replace replaces the twin's files by those of another build, which it returns.
+// replace replaces the twin's files by the files of another build, which it returns.
 func (w *traceTwin) replace(t *testing.T) (other *traceTwin) {
 	t.Helper()
 	name := filepath.Base(w.program)

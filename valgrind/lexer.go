@@ -17,7 +17,7 @@ type lexer struct {
 
 	none [len(marks)]gap // by mark: a range of buf without the mark
 	// from: start of the current text; to: end of the last complete CDATA section found in it;
-	// empty if there is none
+	// empty without such a section
 	sections gap
 
 	lines int // line ends in the blanks between two records, so far

@@ -55,7 +55,8 @@ func TestScripts(t *testing.T) {
 		"SERVED":                                 server.URL,
 		"n":                                      "\n",
 		"SYMFILTER_NO_DEFAULT_DEBUG_DIRECTORIES": "true", // installed debug files must not affect the tests
-		"SYMFILTER_WAIT":                         "5m",   // on a busy machine, a search may take more than the 2 s of a pipe
+		// on a busy machine, a search may take more than the 2 s of a pipe
+		"SYMFILTER_WAIT": "5m",
 	}, map[string]func(*testscript.TestScript, bool, []string){"sgr": sgr})
 }
 

@@ -288,12 +288,13 @@ func TestChangesDoNotWaitOnceTheDaemonEnds(t *testing.T) {
 	})
 }
 
-// A reload holds the lock while it waits, and can only be told of the end without it.
+// A reload holds the lock while it waits. The end of the daemon must end this wait, so it must not
+// need the lock itself.
 func TestTheEndDoesNotNeedTheLockOfAReload(t *testing.T) {
 	t.Parallel()
 	d, stop := started(t, configuration(t, t.TempDir(), idle), Options{Stdin: blocked(t)})
 	d.one.Lock()
-	time.Sleep(restEvery + restEvery/2) // the tick waits for the lock, too
+	time.Sleep(restEvery + restEvery/2) // Run waits for the lock, too
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
 	told := testenv.Wait(func() bool { return d.house.leaving.Err() != nil })

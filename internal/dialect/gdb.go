@@ -163,7 +163,7 @@ func (s *gdbSignal) isBefore(n int, line int64) bool {
 	return n > 0 && s.frame == n-1 && line-s.at < WindowLines
 }
 
-// anyFrame stands for the unknown number of a frame that KDE's DrKonqi has replaced with "[KCrash
+// anyFrame represents the unknown number of a frame that KDE's DrKonqi has replaced with "[KCrash
 // Handler]".
 const anyFrame = -2
 

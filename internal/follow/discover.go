@@ -46,7 +46,8 @@ func (s *source) discover(before lineage.Predecessor) error {
 			s.search.pending, s.attention = true, true
 			return nil
 		}
-		if s.search.pending = pending; !pending { // else the next search must see changes of the files
+		// while a search is pending, the next one must see changes of the files
+		if s.search.pending = pending; !pending {
 			s.search.family = beside
 		}
 		s.rename(beside.Files)

@@ -127,7 +127,8 @@ func TestArchivesThatGrowInPlaceAreRead(t *testing.T) {
 				write(t, path+".1.gz", part)
 				if part == "" {
 					write(t, path, "three\n")
-					setTime(t, filepath.Dir(path), time.Now().Add(-time.Hour)) // its listing is known to be current
+					// the listing of an old folder is known to be current
+					setTime(t, filepath.Dir(path), time.Now().Add(-time.Hour))
 				}
 				x.turn(2)
 			}

@@ -79,7 +79,7 @@ type watcher struct {
 	wake chan struct{} // holds a token if there are changes to collect
 }
 
-// A watched counts the uses of a path of a folder. Another folder may have replaced the folder
+// A watched counts the uses of a folder's path. Another folder may have replaced the folder
 // whose events arrive, so watched has its identity, too.
 type watched struct {
 	id   lineage.ID // folder whose events arrive; zero: none
