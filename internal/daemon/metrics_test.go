@@ -55,7 +55,6 @@ type moving struct {
 	t      *testing.T
 	dir    string
 	conf   string
-	free   string   // HOST:PORT without a listener
 	short  string   // folder for sockets: their paths have at most 107 bytes
 	in     net.Conn // standard input
 	stdout *os.File // reading end of standard output
@@ -205,13 +204,13 @@ memory_bytes{of=frames} 0 >`},
 			defer c.Close()
 			<-m.t.Context().Done()
 		}, "input_connections{input=app} 0 1"},
-		{"no connection of a peer comes for limits.idle", strings.Replace(movingFile, "{stdin: true}", "{listen: 'tcp:FREE'}", 1) + "limits: {idle: 1s}\n", func(m *moving) {
-			c := m.dial("tcp", m.free)
+		{"no connection of a peer comes for limits.idle", strings.Replace(movingFile, "{stdin: true}", "{listen: 'tcp:127.0.0.1:0'}", 1) + "limits: {idle: 1s}\n", func(m *moving) {
+			c := dialed(m.t, m.Daemon, anyPort)
 			fmt.Fprintln(c, known)
 			c.Close()
 		}, "contexts_evicted_total{reason=idle} 0 1"},
-		{"datagrams come too fast", strings.NewReplacer("{stdin: true}", "{listen: 'udp:FREE'}", "{file: DIR/out.log}", "{stdout: text}").Replace(movingFile), func(m *moving) {
-			c := m.dial("udp", m.free)
+		{"datagrams come too fast", strings.NewReplacer("{stdin: true}", "{listen: 'udp:127.0.0.1:0'}", "{file: DIR/out.log}", "{stdout: text}").Replace(movingFile), func(m *moving) {
+			c := dialed(m.t, m.Daemon, anyUDP)
 			defer c.Close()
 			for range 20_000 { // 20 MB: the output's pipe takes 64 KiB, and the socket at most some MiB
 				c.Write(bytes.Repeat([]byte("x"), 1000))
@@ -257,8 +256,7 @@ memory_bytes{of=frames} 0 >`},
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { os.RemoveAll(m.short) })
-			m.free = testenv.FreeAddress(t)
-			m.conf = strings.NewReplacer("DIR", m.dir, "SHORT", m.short, "FREE", m.free, "SERVER", m.server.URL).Replace(tt.config)
+			m.conf = strings.NewReplacer("DIR", m.dir, "SHORT", m.short, "SERVER", m.server.URL).Replace(tt.config)
 			in, out := net.Pipe()
 			read, write, err := os.Pipe()
 			if err != nil {

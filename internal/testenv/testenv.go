@@ -103,16 +103,25 @@ func ShowManPage(t testing.TB, page string) string {
 }
 
 // FreeAddress returns a TCP address of this machine at which nothing listens. Its port is below
-// the range from which Linux assigns ports: no other program gets the port first.
+// the range from which Linux assigns ports: no other program gets the port first. Until the test
+// ends, no other call returns the address, in this process or in that of another package: the UDP
+// socket of the same address is open that long.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000)))
+		address := fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12000))
+		mark, err := net.ListenPacket("udp", address)
 		if err != nil {
 			continue
 		}
-		defer l.Close()
-		return l.Addr().String()
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			mark.Close()
+			continue
+		}
+		l.Close()
+		t.Cleanup(func() { mark.Close() })
+		return address
 	}
 	t.Fatal("no port of 100 is free")
 	return ""

@@ -80,3 +80,15 @@ func TestFindReturnsTheFirstFile(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// Two inputs of a daemon had one address, in one of some hundred runs of the tests.
+func TestFreeAddressesDiffer(t *testing.T) {
+	seen := make(map[string]bool)
+	for range 500 { // of 12,000 ports: chosen at random alone, two would be the same
+		address := FreeAddress(t)
+		if seen[address] {
+			t.Fatalf("%s is returned twice", address)
+		}
+		seen[address] = true
+	}
+}
