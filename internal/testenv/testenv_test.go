@@ -81,7 +81,7 @@ func TestFindReturnsTheFirstFile(t *testing.T) {
 	}
 }
 
-// Two inputs of a daemon had one address, in one of some hundred runs of the tests.
+// A test of the daemon once got one address for two inputs.
 func TestFreeAddressesDiffer(t *testing.T) {
 	seen := make(map[string]bool)
 	for range 500 { // of 12,000 ports: chosen at random alone, two would be the same
