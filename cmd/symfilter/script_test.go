@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"regexp"
@@ -51,7 +52,13 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	server := httptest.NewServer(http.FileServer(http.Dir("testdata/served")))
 	t.Cleanup(server.Close) // after the scripts, which run in parallel
+	cache, err := exec.Command("go", "env", "GOCACHE").Output()
+	if err != nil {
+		t.Fatalf("go env GOCACHE: %v", err)
+	}
 	scripttest.Run(t, map[string]string{
+		// in a cache of the script's HOME, go tool pprof would be compiled each time
+		"GOCACHE":                                strings.TrimSpace(string(cache)),
 		"SERVED":                                 server.URL,
 		"n":                                      "\n",
 		"SYMFILTER_NO_DEFAULT_DEBUG_DIRECTORIES": "true", // installed debug files must not affect the tests
