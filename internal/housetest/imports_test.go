@@ -165,6 +165,12 @@ var never = []string{
 	"github.com/go-delve/delve/pkg/dwarf/frame",
 }
 
+// This table lists packages that the tests of a command may not import. Its scripts start the test
+// binary hundreds of times, and half of the start was the initialization of jsonschema.
+var slowStart = map[string][]string{
+	"cmd/symfilter": {"github.com/santhosh-tekuri/jsonschema/v6"},
+}
+
 var badNames = regexp.MustCompile(`^(utils?|common|types?|config|log|logs|helpers?|misc|shared|base|lib)$`)
 
 type listed struct {
@@ -260,7 +266,7 @@ func faults(p listed) []string {
 		if strings.HasPrefix(imp, module) || isStd(imp) {
 			continue
 		}
-		if under(imp, never) || !under(imp, thirdParties) && !under(imp, testParties) {
+		if under(imp, never) || under(imp, slowStart[p.path()]) || !under(imp, thirdParties) && !under(imp, testParties) {
 			fault("may not import %s in its tests", imp)
 		}
 	}
@@ -292,6 +298,7 @@ func TestFaultsOfImports(t *testing.T) {
 		{"a program is started", listed{ImportPath: module + "/buildid", Imports: []string{"os", "os/exec"}}, "buildid may not import os/exec, which is for internal/child and bench and scripts/gotest and scripts/scoreboard and internal/testenv and internal/walkthrough and internal/scripttest"},
 		{"its own third party", listed{ImportPath: module + "/internal/follow", Imports: []string{"github.com/fsnotify/fsnotify"}}, ""},
 		{"an oracle of tests", listed{ImportPath: module + "/internal/dwarf", Imports: []string{"github.com/go-delve/delve/pkg/dwarf/godwarf"}}, "internal/dwarf may not import github.com/go-delve/delve/pkg/dwarf/godwarf"},
+		{"a slow start of scripts", listed{ImportPath: module + "/cmd/symfilter", TestImports: []string{"github.com/santhosh-tekuri/jsonschema/v6"}}, "cmd/symfilter may not import github.com/santhosh-tekuri/jsonschema/v6 in its tests"},
 		{"delve's line, in a test of the command", listed{ImportPath: module + "/cmd/symfilter", XTestImports: []string{"github.com/go-delve/delve/pkg/dwarf/line"}}, "cmd/symfilter may not import github.com/go-delve/delve/pkg/dwarf/line in its tests"},
 	}
 	for _, tt := range tests {
