@@ -15,8 +15,8 @@ WITH_PROGRAMS = integration internal/housetest
 # Packages without goroutines, locks and atomics (TestSequentialPackagesStartNoGoroutine): the race
 # detector has nothing to find in them, and their tests take 3 to 8 times as long with it.
 SEQUENTIAL = callgrind examples/emit/go internal/address internal/checkpoint internal/demangle internal/escape \
-             internal/gate internal/gopcln internal/jsonout internal/layout internal/lines internal/llvmfilter internal/newfile internal/profile internal/stacks \
-             internal/wording markup rtrace sgr valgrind
+             internal/gate internal/gopcln internal/jsonout internal/judge internal/layout internal/lines internal/llvmfilter internal/newfile \
+             internal/profile internal/publish internal/stacks internal/wording markup rtrace sgr valgrind
 
 .PHONY: build release sign vuln stale test test-real test-long recordings test-elsewhere test-collector guards soak bench bench-once apidiff docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
 

@@ -7,11 +7,14 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/symfilter/symfilter/internal/fuzztest"
 )
 
 // ColorNever must remove the colours of a line that is too long, and of a line with too many
 // elements. It must do so whatever the chunking, and after a restart.
 func TestNoColourIsLeftInLongLines(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	x := strings.Repeat("x", maxLine)
 	long := "a\x1b[31mb{{{symbol:\x1b[1mf}}}" + x + "\x1b[0m c\x1b[\x1b[\x1b[mm\x1b[\xe2\x82\xac\x1b[38;5;1md{{{symbol:\x1b[1mf}}}\x1b[2K"
 	plain := "ab{{{symbol:f}}}" + x + " c\x1b[" + `\x1b[m` + "\x1b[\xe2\x82\xacd{{{symbol:f}}}\x1b[2K"
@@ -98,6 +101,7 @@ func textOfObjects(t *testing.T, out string) string {
 // If Flush follows each of many small writes, its total time must be linear in the length of the
 // line. The output must be the same as after one write.
 func TestFlushLooksAtEachByteOnceOrTwice(t *testing.T) {
+	fuzztest.WithoutRace(t)
 	const length, write = maxLine / 2, 256
 	text := strings.Repeat("\x1b[31mred\x1b[0m text ", length/18)
 	for _, test := range []struct {
