@@ -70,9 +70,10 @@ test-long: install-deps-long check-format check-modules vet staticcheck
 	cd collector && TEST_LONG=1 go run github.com/symfilter/symfilter/scripts/gotest -count 1 -timeout 60m -run '^($(LONG_PROFILES))$$' ./...
 	$(MAKE) --no-print-directory bench-once
 
-# make test in a clone at another path, in another environment.
+# make test, or other targets, in a clone at another path, in another environment: make test-elsewhere ELSEWHERE='unit work'
+ELSEWHERE = test
 test-elsewhere:
-	@scripts/test-elsewhere
+	@scripts/test-elsewhere $(ELSEWHERE)
 
 # The modules of the Collector's processor, of its Helm chart, and of a Collector that is built with the processor. From an
 # empty cache, they take some minutes more than the tests.
@@ -137,7 +138,9 @@ vet:
 staticcheck:
 	go tool staticcheck ./...
 
-# The test cache has the results of unchanged packages.
+# The test cache has the results of unchanged packages. Tests that use other programs run again when a package of the system
+# has changed: they read TEST_PROGRAMS (package testenv).
+unit work: export TEST_PROGRAMS = $(shell dpkg-query -W 2>/dev/null | cksum)
 unit:
 	go run ./scripts/gotest -timeout 20m $(SEQUENTIAL:%=./%)
 	go run ./scripts/gotest -race -timeout 20m $$(go list ./... | grep -v $(WITH_PROGRAMS:%=-e '/%$$') $(SEQUENTIAL:%=-e '/%$$'))
