@@ -18,7 +18,8 @@ import (
 )
 
 // otelcol and symfilter are the paths of the programs, which are built once for all tests. checkout
-// is the path of the repository.
+// is a link to the repository: configurations hold paths in it, and a link's path needs no quotes,
+// whatever the repository's own path is.
 var otelcol, symfilter, checkout string
 
 func TestMain(m *testing.M) {
@@ -33,13 +34,18 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	otelcol, symfilter = filepath.Join(dir, "otelcol"), filepath.Join(dir, "symfilter")
-	if checkout, err = filepath.Abs(filepath.Join("..", "..")); err != nil {
+	checkout = filepath.Join(dir, "checkout")
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err == nil {
+		err = os.Symlink(root, checkout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	for _, build := range []struct{ in, out, pkg string }{
-		{filepath.Join(checkout, "collector", "dist"), otelcol, "."},
-		{checkout, symfilter, "./cmd/symfilter"},
+		{filepath.Join(root, "collector", "dist"), otelcol, "."},
+		{root, symfilter, "./cmd/symfilter"},
 	} {
 		// two at a time: each compiler of the Collector's larger packages takes a GiB
 		cmd := exec.Command("go", "build", "-p", "2", "-o", build.out, build.pkg)
