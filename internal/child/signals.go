@@ -83,13 +83,19 @@ func (p *Program) Stop(sig syscall.Signal) bool {
 			return false
 		}
 	}
+	if !p.isStopped() {
+		return true
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	set := setOf(sig)
+	unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil)
+	unix.Tgkill(unix.Getpid(), unix.Gettid(), sig)
+	// From here on, the terminal's signal may stop this process, too. The SIGCONT that then
+	// continues it also removes the blocked signal, so this process never stops twice.
 	signal.Reset(sig)
 	reset(sig)
-	// the terminal may also have sent the signal to this process, which was then stopped, and
-	// continued together with the program
-	if p.isStopped() {
-		raise(sig)
-	}
+	unix.PthreadSigmask(unix.SIG_UNBLOCK, &set, nil)
 	return true
 }
 
@@ -110,9 +116,13 @@ func reset(sig syscall.Signal) {
 func raise(sig syscall.Signal) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var set unix.Sigset_t
-	bit, word := uint(sig-1), 8*uint(unsafe.Sizeof(set.Val[0]))
-	set.Val[bit/word] = 1 << (bit % word)
+	set := setOf(sig)
 	unix.PthreadSigmask(unix.SIG_UNBLOCK, &set, nil)
 	unix.Tgkill(unix.Getpid(), unix.Gettid(), sig)
+}
+
+func setOf(sig syscall.Signal) (set unix.Sigset_t) {
+	bit, word := uint(sig-1), 8*uint(unsafe.Sizeof(set.Val[0]))
+	set.Val[bit/word] = 1 << (bit % word)
+	return set
 }
