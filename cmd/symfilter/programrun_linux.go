@@ -121,7 +121,6 @@ func (r *programRun) run(args []string, std standard) (status syscall.WaitStatus
 	}
 	status, err = r.program.Wait(func(sig syscall.Signal) {
 		if r.program.Stop(sig) {
-			notify(signals)
 			r.program.Pass(syscall.SIGCONT)
 		}
 	})

@@ -27,6 +27,7 @@ type Program struct {
 	Outputs []*Output    // one if standard output and error are the same file, else two
 	Plain   error        // why an output for a terminal is a pipe; nil if that did not happen
 	started bool         // this process had a terminal at the start
+	group   int          // process group of this process; the sandbox does not let it ask later
 	ended   atomic.Int64 // nanoseconds when Wait saw the end; 0: not yet
 }
 
@@ -51,7 +52,7 @@ func Start(name string, args []string, in, out, err *os.File) (*Program, error) 
 	if failed != nil {
 		return nil, failed
 	}
-	p := &Program{started: hasTerminal()}
+	p := &Program{started: hasTerminal(), group: unix.Getpgrp()}
 	p.Path, _ = filepath.Abs(path) // empty without a working folder
 	theirs := []*os.File{in}
 	defer func() {

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime"
 	"syscall"
 	"unsafe"
@@ -22,10 +21,9 @@ var Signals = []os.Signal{
 // IsIgnored reports whether this process ignores sig, for example because of nohup. signal.Ignored
 // does not report this for SIGTSTP.
 func IsIgnored(sig syscall.Signal) bool {
-	var action [4]uint64 // see reset
-	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&action)), 8, 0, 0)
+	now := action(sig, nil)
 	const ignore = 1 // SIG_IGN
-	return *(*uintptr)(unsafe.Pointer(&action)) == ignore
+	return *(*uintptr)(unsafe.Pointer(&now)) == ignore
 }
 
 // Pass passes on a signal of this process, unless the program got it, too. A terminal signals its
@@ -43,7 +41,7 @@ func (p *Program) Pass(sig syscall.Signal) {
 		p.Resize()
 		return
 	case unix.SIGINT, unix.SIGQUIT, unix.SIGTSTP:
-		if inForeground() {
+		if p.inForeground() {
 			return
 		}
 	case unix.SIGHUP:
@@ -75,15 +73,20 @@ func (p *Program) isStopped() bool {
 // Stop stops this process by sig, which has stopped the program, so that a shell sees a stopped
 // job. It returns true after this process was continued. In the background, it returns false at
 // once for SIGSTOP: a later SIGCONT may go to the program alone.
+//
+// The terminal may have sent sig to this process, too, and Stop must not stop it again after that.
+// So sig is pending, but blocked, before the state of the program is read: a SIGCONT for both
+// processes removes it.
 func (p *Program) Stop(sig syscall.Signal) bool {
 	switch sig {
 	case unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
-	default:
-		if !inForeground() {
+	default: // SIGSTOP, which cannot be blocked, and which no terminal sends
+		if !p.inForeground() {
 			return false
 		}
-	}
-	if !p.isStopped() {
+		if p.isStopped() {
+			unix.Kill(unix.Getpid(), sig)
+		}
 		return true
 	}
 	runtime.LockOSThread()
@@ -91,10 +94,14 @@ func (p *Program) Stop(sig syscall.Signal) bool {
 	set := setOf(sig)
 	unix.PthreadSigmask(unix.SIG_BLOCK, &set, nil)
 	unix.Tgkill(unix.Getpid(), unix.Gettid(), sig)
-	// From here on, the terminal's signal may stop this process, too. The SIGCONT that then
-	// continues it also removes the blocked signal, so this process never stops twice.
-	signal.Reset(sig)
-	reset(sig)
+	if p.isStopped() {
+		handler := action(sig, new(sigaction))
+		unix.PthreadSigmask(unix.SIG_UNBLOCK, &set, nil) // this process stops here
+		action(sig, &handler)
+		return true
+	}
+	var now unix.Timespec
+	unix.RawSyscall6(unix.SYS_RT_SIGTIMEDWAIT, uintptr(unsafe.Pointer(&set)), 0, uintptr(unsafe.Pointer(&now)), 8, 0, 0)
 	unix.PthreadSigmask(unix.SIG_UNBLOCK, &set, nil)
 	return true
 }
@@ -103,22 +110,23 @@ func (p *Program) Stop(sig syscall.Signal) bool {
 // if that is impossible, for example in the first process of a container.
 func Die(sig syscall.Signal) {
 	unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
-	reset(sig)
-	raise(sig)
-}
-
-func reset(sig syscall.Signal) {
-	var action [4]uint64 // struct sigaction of the kernel: all zero is SIG_DFL
-	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
-}
-
-// raise sends sig to this thread.
-func raise(sig syscall.Signal) {
+	action(sig, new(sigaction))
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	set := setOf(sig)
 	unix.PthreadSigmask(unix.SIG_UNBLOCK, &set, nil)
 	unix.Tgkill(unix.Getpid(), unix.Gettid(), sig)
+}
+
+// A sigaction is the kernel's struct of this name: the handler, then the flags and the mask. All
+// zero is SIG_DFL.
+type sigaction [4]uint64
+
+// action sets what this process does at sig, behind the back of package os/signal. It returns what
+// the process did before.
+func action(sig syscall.Signal, to *sigaction) (before sigaction) {
+	unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(to)), uintptr(unsafe.Pointer(&before)), 8, 0, 0)
+	return before
 }
 
 func setOf(sig syscall.Signal) (set unix.Sigset_t) {

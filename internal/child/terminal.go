@@ -104,10 +104,10 @@ func hasTerminal() bool { return ownTerminal(func(int) {}) }
 
 // inForeground reports whether this process is in its terminal's foreground process group, which
 // gets the signals of keys such as Ctrl-C.
-func inForeground() (is bool) {
+func (p *Program) inForeground() (is bool) {
 	ownTerminal(func(fd int) {
 		group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-		is = err == nil && group == unix.Getpgrp()
+		is = err == nil && group == p.group
 	})
 	return is
 }
