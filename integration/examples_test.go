@@ -249,7 +249,9 @@ func (p *following) wait(t *testing.T, enough func(printed string) bool) {
 		default:
 		}
 		if time.Now().After(end) {
-			t.Fatalf("not printed in a minute; what is:\n%s", p.printed(t))
+			p.cmd.Process.Signal(syscall.SIGQUIT) // prints where it hangs
+			<-p.ended
+			t.Fatalf("not printed in a minute; what is:\n%s\n%s", p.printed(t), p.stderr.Bytes())
 		}
 	}
 }
