@@ -18,7 +18,7 @@ SEQUENTIAL = callgrind examples/emit/go internal/address internal/checkpoint int
              internal/gate internal/gopcln internal/jsonout internal/judge internal/layout internal/lines internal/llvmfilter internal/newfile \
              internal/profile internal/publish internal/stacks internal/wording markup rtrace sgr valgrind
 
-.PHONY: build release sign vuln stale test test-real test-long recordings test-elsewhere test-collector guards soak bench bench-once apidiff docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
+.PHONY: build release sign vuln stale test test-real test-real-0 test-real-1 test-long recordings test-elsewhere test-collector guards soak bench bench-once apidiff docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
 
 # Static programs, which run in any container.
 build:
@@ -50,9 +50,11 @@ test:
 	$(MAKE) --no-print-directory --jobs 2 $(SYNC) check-format check-modules integration vet staticcheck unit work && exit $$bad
 
 # Tests that wait for live compilers, servers, debuggers and browsers, or whose files are too large to be recorded.
-# make test leaves these tests out. For the others, it replays recordings of the programs.
-test-real:
-	TEST_REAL=1 go run ./scripts/gotest -count 1 -timeout 30m -run "^($$(paste -s -d '|' integration/testdata/real.txt))\$$" ./integration
+# make test leaves these tests out. For the others, it replays recordings of the programs. The two halves can run at the same
+# time, since the tests wait half of their time.
+test-real: test-real-0 test-real-1
+test-real-0 test-real-1: test-real-%:
+	TEST_REAL=1 go run ./scripts/gotest -count 1 -timeout 30m -run "^($$(awk 'NR % 2 == $*' integration/testdata/real.txt | paste -s -d '|'))\$$" ./integration
 
 # Records what other programs print and write in the tests of integration: after a change of a test, of a source that a test
 # compiles, or of a compiler. RUN selects tests: make recordings RUN=TestMarkupOfClang
@@ -70,7 +72,7 @@ test-long: install-deps-long check-format check-modules vet staticcheck
 	cd collector && TEST_LONG=1 go run github.com/symfilter/symfilter/scripts/gotest -count 1 -timeout 60m -run '^($(LONG_PROFILES))$$' ./...
 	$(MAKE) --no-print-directory bench-once
 
-# make test, or other targets, in a clone at another path, in another environment: make test-elsewhere ELSEWHERE='unit work'
+# make test in a clone at another path, in another environment. ELSEWHERE can name other targets, and options of make.
 ELSEWHERE = test
 test-elsewhere:
 	@scripts/test-elsewhere $(ELSEWHERE)
@@ -138,9 +140,7 @@ vet:
 staticcheck:
 	go tool staticcheck ./...
 
-# The test cache has the results of unchanged packages. Tests that use other programs run again when a package of the system
-# has changed: they read TEST_PROGRAMS (package testenv).
-unit work: export TEST_PROGRAMS = $(shell dpkg-query -W 2>/dev/null | cksum)
+# The test cache has the results of unchanged packages.
 unit:
 	go run ./scripts/gotest -timeout 20m $(SEQUENTIAL:%=./%)
 	go run ./scripts/gotest -race -timeout 20m $$(go list ./... | grep -v $(WITH_PROGRAMS:%=-e '/%$$') $(SEQUENTIAL:%=-e '/%$$'))

@@ -26,7 +26,6 @@ import (
 // test if CI=true.
 func Need(t testing.TB, parts ...string) {
 	t.Helper()
-	usesPrograms()
 	var missing []string
 	for _, p := range parts {
 		if filepath.IsAbs(p) {
@@ -46,7 +45,6 @@ func Need(t testing.TB, parts ...string) {
 // If no file matches, it skips the test, or fails it if CI=true.
 func Find(t testing.TB, pattern string) string {
 	t.Helper()
-	usesPrograms()
 	found, err := filepath.Glob(pattern)
 	if err != nil {
 		t.Fatal(err)
@@ -56,11 +54,6 @@ func Find(t testing.TB, pattern string) string {
 	}
 	return found[0]
 }
-
-// usesPrograms makes the go command run the package's tests again when a package of the system has
-// changed: its cache of results has the variables that tests read, and make gives this one a
-// checksum of the installed packages.
-func usesPrograms() { _ = os.Getenv("TEST_PROGRAMS") }
 
 // Missing skips the test because the machine lacks part, or fails it if CI=true.
 func Missing(t testing.TB, part string) {
