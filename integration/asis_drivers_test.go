@@ -162,16 +162,23 @@ func (f *pprofFlags) Parse(func()) []string {
 	return f.Args()
 }
 
-// racing has a data race that ThreadSanitizer always finds: relaxed operations order nothing.
+// racing has a data race that ThreadSanitizer always finds: relaxed operations order nothing. The
+// thread runs until the race was found, since the report says whether it is running.
 const racing = `#include <pthread.h>
 static int shared, done;
 static void bump(int by) { shared += by; }
-static void *run(void *) { bump(1); __atomic_store_n(&done, 1, __ATOMIC_RELAXED); return nullptr; }
+static void *run(void *) {
+  bump(1);
+  __atomic_store_n(&done, 1, __ATOMIC_RELAXED);
+  while (__atomic_load_n(&done, __ATOMIC_RELAXED) == 1) sched_yield();
+  return nullptr;
+}
 int main() {
   pthread_t t;
   pthread_create(&t, nullptr, run, nullptr);
   while (!__atomic_load_n(&done, __ATOMIC_RELAXED)) {}
   bump(2);
+  __atomic_store_n(&done, 2, __ATOMIC_RELAXED);
   pthread_join(t, nullptr);
 }
 `
