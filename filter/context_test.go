@@ -120,6 +120,33 @@ func contextLog(g *logtest.Generator) string {
 	return b.String()
 }
 
+// Flush prints a prompt, of which a new Filter must not print any part again.
+func TestContextOfAPrompt(t *testing.T) {
+	fuzztest.WithoutRace(t)
+	for name, o := range contextOptions(t) {
+		var before, after bytes.Buffer
+		f := New(&before, o)
+		io.WriteString(f, "ready\n[1] name? ")
+		f.Flush()
+		context := f.AppendContext(nil)
+		g := New(&after, o)
+		if err := g.Restore(context); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(string(g.AppendContext(nil)), string(context)); d != "" {
+			t.Errorf("%s: the context of what was restored (-got +want)\n%s", name, d)
+		}
+		n := before.Len()
+		for _, f := range []*Filter{f, g} {
+			io.WriteString(f, "{{{symbol:_Z1fv}}}\n")
+			f.Close()
+		}
+		if d := cmp.Diff(after.String(), before.String()[n:]); d != "" {
+			t.Errorf("%s: (-restored +uninterrupted)\n%s", name, d)
+		}
+	}
+}
+
 // After a restart within a line that is too long, the rest of the line must not be interpreted.
 func TestContextOfALongLine(t *testing.T) {
 	fuzztest.WithoutRace(t)

@@ -216,7 +216,6 @@ func (f *Filter) restore(context []byte) error {
 			return checkpoint.Damaged("the unfinished last line is not valid")
 		}
 		f.cut.Resume(t.Text, false)
-		f.flushed = flushed{text: t.Passed, laid: t.Skip}
 	}
 	f.line, f.turn = s.Line, s.Turn
 	// the context may be from a Filter with another form of output
@@ -237,7 +236,12 @@ func (f *Filter) restore(context []byte) error {
 		f.factsAt = facts.Changes()
 	}
 	f.changed = false
-	hold := func() { f.wholeLines(s.Trace) }
+	hold := func() {
+		f.wholeLines(s.Trace)
+		if t := s.Tail; t != nil { // after the held lines, which precede the unfinished line
+			f.flushed = flushed{text: t.Passed, laid: t.Skip}
+		}
+	}
 	if s.Traces != nil && f.tracer != nil {
 		return f.tracer.restore(s.Traces, hold)
 	}
