@@ -69,7 +69,7 @@ func kernelAddress(b []byte, at int) (addr uint64, end int, ok bool) {
 	if !ok || end-at != len("0x")+16 || addr>>48 != kernelHalf || addr>>24 == 1<<40-1 {
 		return 0, at, false
 	}
-	return addr, end, end < len(b) && b[end] == '\r' || onlyBlanks(b, end)
+	return addr, end, onlyBlanks(b, end) || string(b[end:]) == "\r"
 }
 
 // kernelCall returns the kind of the address at the given offset according to the text before it.

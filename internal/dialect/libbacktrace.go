@@ -18,9 +18,9 @@ func matchFluentBit(r *Reader, l *Line, at int) bool {
 		return false
 	}
 	addr, end, ok := prefixedHex(b, at)
-	const in, call, noPlace = "in  ", "() at ", "???:0"
+	const blank, in, call, noPlace = " ", "in  ", "() at ", "???:0"
 	name := blanksAfter(b, end)
-	if !ok || addr < firstAddress || name == end || !hasAt(b, name, in) {
+	if !ok || addr < firstAddress || !hasAt(b, end, blank) || !hasAt(b, name, in) {
 		return false
 	}
 	name += len(in)

@@ -162,8 +162,9 @@ type swiftFrame struct {
 // address at the given offset.
 func matchSwiftJSON(r *Reader, l *Line, at int) bool {
 	b := l.Text
-	start := bytes.IndexByte(b, '{')
-	if start < 0 || !isLong(b, at) || !bytes.Contains(b[:at], []byte(`"kind": "crashReport"`)) || r.inPast ||
+	start := bytes.IndexByte(b[:at], '{')
+	_, end, _ := prefixedHex(b, at)
+	if start < 0 || !isLong(b, at) || !endsWith(b, at, " at ") || !hasAt(b, end, `",`) || !bytes.Contains(b[:at], []byte(`"kind": "crashReport"`)) || r.inPast ||
 		bytes.Contains(b[start:at], []byte("0x")) { // parse a damaged line once, not at each number
 		return false
 	}
