@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"fmt"
 	"os"
 	"os/exec"
-	"syscall"
+	"strings"
 	"testing"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
@@ -39,29 +39,44 @@ func TestLinesOfAddressesTakeNoMemory(t *testing.T) {
 	}
 }
 
-// memoryOfAddresses returns the peak memory of symfilter addr for n lines, in KiB.
-func memoryOfAddresses(t *testing.T, n int) int64 {
+// memoryOfAddresses returns the peak memory of symfilter addr for n lines, in KiB. It is read while
+// the command waits for further lines: wait4 would count this program's own memory, too, from which
+// the command was started.
+func memoryOfAddresses(t *testing.T, n int) (peak int64) {
 	t.Helper()
-	var in bytes.Buffer
-	for i := range n {
-		switch i % 5 {
-		case 0:
-			fmt.Fprintf(&in, "/nowhere/%d+0x10\n", i)
-		case 1:
-			fmt.Fprintf(&in, "nobody%d+0x10\n", i)
-		case 2:
-			fmt.Fprintf(&in, "0xzz%d\n", i)
-		case 3:
-			fmt.Fprintf(&in, "0x%x\n", 0x7f0000000000+i)
-		default:
-			fmt.Fprintf(&in, "0x%x\n", i%0x40)
+	p := startCommand(t, exec.Command(os.Args[0], "addr", "../../internal/object/testdata/big.elf"))
+	go func() {
+		in := bufio.NewWriter(p.in)
+		for i := range n {
+			switch i % 5 {
+			case 0:
+				fmt.Fprintf(in, "/nowhere/%d+0x10\n", i)
+			case 1:
+				fmt.Fprintf(in, "nobody%d+0x10\n", i)
+			case 2:
+				fmt.Fprintf(in, "0xzz%d\n", i)
+			case 3:
+				fmt.Fprintf(in, "0x%x\n", 0x7f0000000000+i)
+			default:
+				fmt.Fprintf(in, "0x%x\n", i%0x40)
+			}
+		}
+		fmt.Fprintln(in, "last+0x10")
+		in.Flush()
+	}()
+	for line := ""; !strings.HasPrefix(line, "last+0x10: "); {
+		var err error
+		if line, err = p.out.ReadString('\n'); err != nil {
+			t.Fatalf("before the last answer: %v; %s", err, p.stderr.String())
 		}
 	}
-	cmd := exec.Command(os.Args[0], "addr", "../../internal/object/testdata/big.elf")
-	cmd.Env = append(os.Environ(), asCommand+"=1")
-	cmd.Stdin = &in
-	if err := cmd.Run(); err != nil {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
+	if err != nil {
 		t.Fatal(err)
 	}
-	return cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
+	_, value, _ := strings.Cut(string(status), "VmHWM:")
+	if _, err := fmt.Sscan(value, &peak); err != nil {
+		t.Fatalf("VmHWM in %s: %v", status, err)
+	}
+	return peak
 }
