@@ -173,8 +173,8 @@ func (f *Filter) Restore(context []byte) error {
 	return nil
 }
 
-// restore sets the context of the Filter. It checks the facts and the state of traces last, so an
-// error may leave a part of the context set.
+// restore sets the context of the Filter. It checks the facts, the state of traces and the
+// unfinished line last, so an error may leave a part of the context set.
 func (f *Filter) restore(context []byte) error {
 	var s savedFilter
 	if err := checkpoint.Decode(context, &s); err != nil {
@@ -200,23 +200,6 @@ func (f *Filter) restore(context []byte) error {
 	if n := len(s.Trace); n > maxFileBytes+maxLine || n > 0 && (s.Trace[n-1] != '\n' || f.tracer == nil) {
 		return checkpoint.Damaged("the held backtrace is not valid")
 	}
-	if l := s.Long; l != nil {
-		rune, sequence := []byte(l.Cut), []byte(nil)
-		if i := bytes.IndexByte(rune, esc); i >= 0 {
-			rune, sequence = rune[:i:i], rune[i:]
-		}
-		if len(rune) > 3 || len(sequence) > 2*maxLongCut || s.Tail != nil {
-			return checkpoint.Damaged("the unfinished long line is not valid")
-		}
-		f.cut.Resume(nil, true)
-		f.layout.Visible.Cut, f.longCut = rune, sequence
-	}
-	if t := s.Tail; t != nil {
-		if len(t.Text) > maxLine || bytes.IndexByte(t.Text, '\n') >= 0 || !between(t.Passed, len(t.Text)) || !between(t.Skip, maxOpenLine+16*maxLine) {
-			return checkpoint.Damaged("the unfinished last line is not valid")
-		}
-		f.cut.Resume(t.Text, false)
-	}
 	f.line, f.turn = s.Line, s.Turn
 	// the context may be from a Filter with another form of output
 	_, json := f.printer.(*jsonPrinter)
@@ -236,16 +219,35 @@ func (f *Filter) restore(context []byte) error {
 		f.factsAt = facts.Changes()
 	}
 	f.changed = false
-	hold := func() {
-		f.wholeLines(s.Trace)
-		if t := s.Tail; t != nil { // after the held lines, which precede the unfinished line
-			f.flushed = flushed{text: t.Passed, laid: t.Skip}
+	hold := func() { f.wholeLines(s.Trace) }
+	if s.Traces == nil || f.tracer == nil {
+		hold()
+	} else if err := f.tracer.restore(s.Traces, hold); err != nil {
+		return err
+	}
+	return f.restoreUnfinished(s.Long, s.Tail)
+}
+
+// restoreUnfinished sets the unfinished last line. The lines before it have been restored.
+func (f *Filter) restoreUnfinished(l *savedLong, t *savedTail) error {
+	if l != nil {
+		rune, sequence := []byte(l.Cut), []byte(nil)
+		if i := bytes.IndexByte(rune, esc); i >= 0 {
+			rune, sequence = rune[:i:i], rune[i:]
 		}
+		if len(rune) > 3 || len(sequence) > 2*maxLongCut || t != nil {
+			return checkpoint.Damaged("the unfinished long line is not valid")
+		}
+		f.cut.Resume(nil, true)
+		f.layout.Visible.Cut, f.longCut = rune, sequence
 	}
-	if s.Traces != nil && f.tracer != nil {
-		return f.tracer.restore(s.Traces, hold)
+	if t != nil {
+		if len(t.Text) > maxLine || bytes.IndexByte(t.Text, '\n') >= 0 || !between(t.Passed, len(t.Text)) || !between(t.Skip, maxOpenLine+16*maxLine) {
+			return checkpoint.Damaged("the unfinished last line is not valid")
+		}
+		f.cut.Resume(t.Text, false)
+		f.flushed = flushed{text: t.Passed, laid: t.Skip}
 	}
-	hold()
 	return nil
 }
 
