@@ -186,11 +186,8 @@ func (f *Filter) restore(context []byte) error {
 	}
 	var open *moduleLine
 	if s.Held != nil {
-		if open, err = s.Held.line(&processes[0].space); err != nil {
+		if open, err = s.Held.line(&processes[0].space, s.Line); err != nil {
 			return err
-		}
-		if open.line < 0 || open.line > s.Line {
-			return checkpoint.Damaged("the held line %d comes after line %d", open.line, s.Line)
 		}
 	}
 	maxWeight := 2 * max(f.limits.weight(), maxHeld/weightBytes)
@@ -280,14 +277,18 @@ func (s *savedFilter) processes(most int) ([]*process, error) {
 	return all, nil
 }
 
-// line returns the module line that l describes. Its module must be in s.
-func (l *savedLine) line(s *space) (*moduleLine, error) {
+// line returns the module line that l describes. Its module must be in s, and its number at most
+// last.
+func (l *savedLine) line(s *space, last int64) (*moduleLine, error) {
 	m := &moduleLine{
 		mod: s.modules[l.ID], line: l.Line, adds: l.Adds, merges: true, raw: l.Raw, before: l.Before, after: l.After, eol: l.EOL,
 		state: sgr.State{}.Apply(l.Color), process: string(l.Process),
 	}
 	if m.mod == nil || len(l.Raw) > maxRepeat || len(l.Before)+len(l.After) > maxOpenLine || len(l.EOL) > 2 || len(l.Process) > maxKey || len(l.Maps) > maxMerged {
 		return nil, checkpoint.Damaged("the held line of module %d is not valid", l.ID)
+	}
+	if m.line < 0 || m.line > last {
+		return nil, checkpoint.Damaged("the held line %d comes after line %d", m.line, last)
 	}
 	for _, r := range l.Maps {
 		if !r.valid() {
