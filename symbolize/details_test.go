@@ -149,7 +149,7 @@ func TestNamedFindsSymbols(t *testing.T) {
 }
 
 // With DebugNames, a symbol must not name a function. Details must have the number of the
-// function's entry and the compilation directory.
+// function's entry. Details and declarations must have the compilation directory.
 func TestDetailsSayWhereAnAnswerIsFrom(t *testing.T) {
 	tool(t, "g++")
 	dir := t.TempDir()
@@ -184,6 +184,11 @@ func TestDetailsSayWhereAnAnswerIsFrom(t *testing.T) {
 			t.Errorf("%s and %q have the entry %#x", name, other, d.Entry)
 		}
 		seen[d.Entry] = name
+	}
+	pointer := f.symbols(t)["lambda"]
+	want := Declaration{File: "src/unit.cc", CompDir: len("src/"), Dir: len("src/"), Line: 3, Within: "src"}
+	if v, err := s.AskData(context.Background(), f.at(pointer.Value), Policy{}); err != nil || v.Declared != want {
+		t.Errorf("got %+v, %v, want %+v", v.Declared, err, want)
 	}
 	for name, sym := range f.symbols(t) {
 		if name != "_init" {

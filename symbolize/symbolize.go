@@ -216,6 +216,7 @@ type Declaration struct {
 	CompDir int    // as in a Frame
 	Dir     int    // as in a Frame
 	Line    uint32 // 1-based; 0: not known
+	Within  string // as in Details
 }
 
 var (

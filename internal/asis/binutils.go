@@ -413,7 +413,7 @@ func (b *binutils) variable(l symbolize.Location) (place, bool) {
 	if err != nil && !errors.Is(err, symbolize.ErrNoSymbol) || v.Declared.Line == 0 {
 		return place{}, false
 	}
-	return place{file: v.Declared.File, line: v.Declared.Line}, true
+	return place{file: within(v.Declared.File, v.Declared.Within), line: v.Declared.Line}, true
 }
 
 // findDebug opens the debug file for its symbols, unless an earlier call has done so. It does

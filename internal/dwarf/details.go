@@ -28,6 +28,7 @@ type Declaration struct {
 	CompDir int    // as Frame.CompDir
 	Dir     int    // as Frame.Dir
 	Line    uint32 // 0: unknown
+	Within  string // as Details.Within
 }
 
 // WithDetails makes Lookup return the details of each frame, and Variable the declaration. It must
@@ -56,7 +57,7 @@ func (u *unit) details(hu *unit, entry, discriminator uint32) (*Details, uint32)
 	return v, call
 }
 
-// within returns Details.Within for a frame in a file of u.
+// within returns Details.Within for a file of u.
 func (u *unit) within(file uint32) string {
 	if !u.path(file).loose {
 		return ""
@@ -143,6 +144,7 @@ func (u *unit) declaration(hu *unit, entry uint32) (v Declaration) {
 	if file.ok() {
 		p := lines.path(clamp(file.u))
 		v.File, v.CompDir, v.Dir = p.text, int(p.comp), int(p.dir)
+		v.Within = lines.within(clamp(file.u))
 	}
 	v.Line = clamp(line.u)
 	return v
