@@ -117,7 +117,8 @@ Incompatible changes:
 Compatible changes:
 - Buy: added
 `
-	if diff := cmp.Diff(want, runScript(t, dir, nil, apidiff)); diff != "" {
+	downloads := regexp.MustCompile(`(?m)^go: downloading .*\n`) // with an empty module cache
+	if diff := cmp.Diff(want, downloads.ReplaceAllString(runScript(t, dir, nil, apidiff), "")); diff != "" {
 		t.Error(diff)
 	}
 }
