@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // A pipeline is a running symfilter between two pipes.
@@ -45,16 +47,7 @@ func start(t *testing.T, args ...string) *pipeline {
 
 func (p *pipeline) peak(t *testing.T) int64 {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var kib int64
-	_, value, _ := strings.Cut(string(status), "VmHWM:")
-	if _, err := fmt.Sscan(value, &kib); err != nil {
-		t.Fatalf("VmHWM in %s: %v", status, err)
-	}
-	return kib << 10
+	return testenv.PeakMemory(t, p.cmd.Process.Pid)
 }
 
 // If a program writes a line and waits, the line must soon arrive at the other end of the pipe.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/symfilter/symfilter/internal/fuzztest"
+	"github.com/symfilter/symfilter/internal/testenv"
 )
 
 // Each line must be answered before the next line arrives, since a client may wait for the answer.
@@ -31,18 +32,17 @@ func TestALineOfAddressesIsAnsweredAtOnce(t *testing.T) {
 // Ten times the lines (1,000,000 with TEST_LONG) may take at most 16 MiB more.
 func TestLinesOfAddressesTakeNoMemory(t *testing.T) {
 	fuzztest.WithoutRace(t)
-	const mostGrowth = 16 << 10 // KiB
+	const mostGrowth = 16 << 20
 	n := fuzztest.LongOr(1_000_000, 200_000)
 	few, many := memoryOfAddresses(t, n/10), memoryOfAddresses(t, n)
 	if many > few+mostGrowth {
-		t.Errorf("%d lines take %d KiB, and %d lines %d KiB", n/10, few, n, many)
+		t.Errorf("%d lines take %d KiB, and %d lines %d KiB", n/10, few>>10, n, many>>10)
 	}
 }
 
-// memoryOfAddresses returns the peak memory of symfilter addr for n lines, in KiB. It is read while
-// the command waits for further lines: wait4 would count this program's own memory, too, from which
-// the command was started.
-func memoryOfAddresses(t *testing.T, n int) (peak int64) {
+// memoryOfAddresses returns the peak memory of symfilter addr for n lines, in bytes. It is read
+// while the command waits for further lines.
+func memoryOfAddresses(t *testing.T, n int) int64 {
 	t.Helper()
 	p := startCommand(t, exec.Command(os.Args[0], "addr", "../../internal/object/testdata/big.elf"))
 	go func() {
@@ -70,13 +70,5 @@ func memoryOfAddresses(t *testing.T, n int) (peak int64) {
 			t.Fatalf("before the last answer: %v; %s", err, p.stderr.String())
 		}
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, value, _ := strings.Cut(string(status), "VmHWM:")
-	if _, err := fmt.Sscan(value, &peak); err != nil {
-		t.Fatalf("VmHWM in %s: %v", status, err)
-	}
-	return peak
+	return testenv.PeakMemory(t, p.Process.Pid)
 }

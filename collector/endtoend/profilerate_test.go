@@ -153,17 +153,9 @@ func profileRun(t *testing.T, file string, batch pprofile.Profiles, compression 
 	if with && named.Load() < profileSeconds {
 		t.Errorf("%d of %d batches have names", named.Load(), profileSeconds)
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	var kib float64
-	if _, err := fmt.Sscan(rest, &kib); err != nil {
-		t.Fatal(err)
-	}
+	peak = float64(testenv.PeakMemory(t, c.cmd.Process.Pid)) / (1 << 20)
 	c.kill()
-	return cpu, kib / 1024
+	return cpu, peak
 }
 
 // processorTime returns the seconds of processor time that the Collector has taken.

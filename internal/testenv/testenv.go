@@ -166,6 +166,22 @@ func Wrapped(text string) string {
 	return b.String()
 }
 
+// PeakMemory returns the most bytes of memory that a running process of Linux has used so far. The
+// resources of an ended process would not do: they count the memory of the program that started it,
+// too, because exec keeps the larger of both peaks.
+func PeakMemory(t testing.TB, pid int) (size int64) {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, value, _ := strings.Cut(string(status), "VmHWM:") // in KiB; missing after the process has ended
+	if _, err := fmt.Sscan(value, &size); err != nil {
+		t.Fatalf("VmHWM of process %d in %s: %v", pid, status, err)
+	}
+	return size << 10
+}
+
 // FileURL returns the URL of a file. Its path may have characters such as # or quotes.
 func FileURL(path string) string {
 	abs, err := filepath.Abs(path)
