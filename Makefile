@@ -17,6 +17,7 @@ WITH_PROGRAMS = integration internal/housetest
 SEQUENTIAL = callgrind examples/emit/go internal/address internal/checkpoint internal/demangle internal/escape \
              internal/gate internal/gopcln internal/jsonout internal/judge internal/layout internal/lines internal/llvmfilter internal/newfile \
              internal/profile internal/publish internal/stacks internal/wording markup rtrace sgr valgrind
+CONCURRENT = $$(go list ./... | grep -v $(WITH_PROGRAMS:%=-e '/%$$') $(SEQUENTIAL:%=-e '/%$$'))
 
 .PHONY: build release sign vuln stale test test-real test-real-0 test-real-1 test-long recordings test-elsewhere test-collector guards soak bench bench-once apidiff docs fmt install-deps install-deps-long check-format check-modules vet staticcheck unit work integration fuzz
 
@@ -68,7 +69,7 @@ test-long: install-deps-long check-format check-modules vet staticcheck
 	cd scripts/release && go mod tidy -diff && go vet ./... && go test ./...
 	TEST_LONG=1 go run ./scripts/gotest -count 1 -timeout 120m $(SEQUENTIAL:%=./%) $(WITH_PROGRAMS:%=./%)
 	go run ./scripts/gotest -race -count 1 -timeout 60m $(WITH_PROGRAMS:%=./%)
-	TEST_LONG=1 go run ./scripts/gotest -race -count 1 -timeout 60m $$(go list ./... | grep -v $(WITH_PROGRAMS:%=-e '/%$$') $(SEQUENTIAL:%=-e '/%$$'))
+	TEST_LONG=1 go run ./scripts/gotest -race -count 1 -timeout 60m $(CONCURRENT)
 	TEST_LONG=1 go run ./scripts/gotest -work -count=1 -timeout=60m ./...
 	go run ./scripts/gotest -fuzz 2m ./...
 	cd collector && TEST_LONG=1 go run github.com/symfilter/symfilter/scripts/gotest -count 1 -timeout 60m -run '^($(LONG_PROFILES))$$' ./...
@@ -145,7 +146,7 @@ staticcheck:
 # The test cache has the results of unchanged packages.
 unit:
 	go run ./scripts/gotest -timeout 20m $(SEQUENTIAL:%=./%)
-	go run ./scripts/gotest -race -timeout 20m $$(go list ./... | grep -v $(WITH_PROGRAMS:%=-e '/%$$') $(SEQUENTIAL:%=-e '/%$$'))
+	go run ./scripts/gotest -race -timeout 20m $(CONCURRENT)
 
 # Tests that are skipped under the race detector: they compute much in one goroutine, or count allocations.
 work:
