@@ -125,8 +125,8 @@ func sameNames(a, b string) bool {
 	return gnuPlace.ReplaceAllString(a, "") == gnuPlace.ReplaceAllString(b, "")
 }
 
-// isGap reports whether an answer of symfilter has no line, but may have the file of the symbol, and
-// LLVM knows no place at all. addr2line may then print the line of the preceding function.
+// isGap reports whether an answer of symfilter has no line, but may have the file of the symbol,
+// and LLVM knows no place at all. addr2line may then print the line of the preceding function.
 func isGap(answer, third string) bool {
 	places := gnuPlace.FindAllStringSubmatch(answer, -1)
 	return len(places) == 1 && places[0][2] == "?" && slices.Equal(gnuPlaces(third), []string{"??:0"})
